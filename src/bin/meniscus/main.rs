@@ -1,0 +1,3 @@
+//! The command `meniscus`.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Views of named fields, sampling, extrapolation, and the solids that liquid meets.

@@ -1,0 +1,5 @@
+//! Triangle meshes and shapes, their distances, and the fractions that a surface cuts from simplices and boxes.
+
+mod mesh;
+
+pub use mesh::{Attribute, TriMesh};

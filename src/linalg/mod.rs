@@ -1,0 +1,1 @@
+//! Sparse matrices, Krylov methods, preconditioners and bound-constrained quadratic programs.

@@ -1,0 +1,15 @@
+//! Small vectors, boxes, rigid transforms, and elementary functions that give the same bits everywhere.
+
+mod aabb;
+pub mod elementary;
+mod ordered;
+mod pose;
+
+pub use aabb::Aabb;
+pub use ordered::{CHUNK, ordered_max, ordered_sum};
+pub use pose::{Motion, Pose};
+
+/// A point or vector in space, metres unless said otherwise.
+pub type Vec3 = nalgebra::Vector3<f64>;
+/// A 3×3 matrix.
+pub type Mat3 = nalgebra::Matrix3<f64>;

@@ -1,0 +1,1 @@
+//! The simulation: stages, clock, reports, state.

@@ -1,0 +1,1 @@
+//! The staggered grid: weights, pressure, velocity.

@@ -1,0 +1,3 @@
+//! The discrete equations and nothing else.
+
+pub mod mac;

@@ -1,0 +1,1 @@
+//! Trackers of the liquid surface.
