@@ -2,5 +2,8 @@
 
 pub mod fraction;
 mod mesh;
+pub mod shape;
+mod shape_profile;
 
 pub use mesh::{Attribute, TriMesh};
+pub use shape::Shape;
