@@ -1,1 +1,3 @@
 //! Files: meshes, frames, caches.
+
+pub mod mesh;
