@@ -6,10 +6,12 @@ pub mod shape;
 mod shape_profile;
 mod bvh;
 mod bvh_build;
+mod bvh_query;
 mod mesh;
 mod triangle;
 
-pub use bvh::{Bvh, Closest, Crossing, Hit};
+pub use bvh::Bvh;
+pub use bvh_query::{Closest, Crossing, Hit};
 pub use mesh::{Attribute, TriMesh};
 pub use shape::Shape;
 pub use triangle::{Feature, barycentric, closest_on_triangle, segment_crosses, solid_angle};

@@ -124,8 +124,7 @@ pub fn triangle_overlaps_box(corners: &[Vec3; 3], bounds: &Aabb) -> bool {
 /// The ray is sheared onto its longest axis; the signs of the three edge functions of two triangles
 /// that share an edge are exact opposites, so no ray passes between them.
 pub struct Ray {
-    pub origin: Vec3,
-    pub direction: Vec3,
+    origin: Vec3,
     axes: [usize; 3],
     shear: [f64; 3],
 }
@@ -136,7 +135,7 @@ impl Ray {
         let (x, y) = ((z + 1) % 3, (z + 2) % 3);
         let (x, y) = if direction[z] < 0.0 { (y, x) } else { (x, y) };
         let shear = [direction[x] / direction[z], direction[y] / direction[z], 1.0 / direction[z]];
-        Self { origin: *origin, direction: *direction, axes: [x, y, z], shear }
+        Self { origin: *origin, axes: [x, y, z], shear }
     }
 
     /// Distance along the ray in lengths of its direction, and the corner weights.

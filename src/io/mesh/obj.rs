@@ -3,7 +3,7 @@
 use crate::geometry::TriMesh;
 use std::io::{self, Write};
 
-/// Write positions and triangles as `v` and `f` lines, nine digits a coordinate. Attributes are left out.
+/// Write positions and triangles as `v` and `f` lines, with enough digits for f32. Attributes are left out.
 pub fn write_obj(mesh: &TriMesh, out: impl Write) -> io::Result<()> {
     let mut out = io::BufWriter::new(out);
     for p in &mesh.positions {

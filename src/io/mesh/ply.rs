@@ -60,8 +60,7 @@ fn check_lengths(attributes: &[Attribute], vertices: usize) -> io::Result<()> {
 /// Write a mesh with all its attributes.
 pub fn write_ply(mesh: &TriMesh, mut out: impl Write) -> io::Result<()> {
     check_lengths(&mesh.attributes, mesh.positions.len())?;
-    let faces =
-        format!("element face {}\nproperty list uchar int vertex_indices\n", mesh.triangles.len());
+    let faces = format!("element face {}\nproperty list uchar int vertex_indices\n", mesh.triangles.len());
     out.write_all(header(&mesh.attributes, mesh.positions.len(), &faces).as_bytes())?;
     write_rows(&mut out, mesh.positions.len(), |row, v| {
         push_vertex(row, &mesh.positions[v], &mesh.attributes, v);
