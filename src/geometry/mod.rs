@@ -1,13 +1,12 @@
 //! Triangle meshes and shapes, their distances, and the fractions that a surface cuts from simplices and boxes.
 
+mod bvh;
+mod bvh_build;
+mod bvh_query;
 pub mod fraction;
 mod mesh;
 pub mod shape;
 mod shape_profile;
-mod bvh;
-mod bvh_build;
-mod bvh_query;
-mod mesh;
 mod triangle;
 
 pub use bvh::Bvh;
