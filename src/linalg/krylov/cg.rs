@@ -1,0 +1,161 @@
+//! Preconditioned conjugate gradients for symmetric positive (semi-)definite systems.
+//!
+//! The classical recurrences [Saa03], with β in the flexible form [Not00]
+//! βₖ = −αₖ (zₖ₊₁·Apₖ)/(rₖ·zₖ) = zₖ₊₁·(rₖ₊₁ − rₖ)/(rₖ·zₖ),
+//! which equals the usual one for a fixed symmetric M and keeps converging for a cycle that varies a
+//! little from one application to the next (K-cycles, f32 hierarchies).
+//!
+//! For symmetric A and M, successive residuals are M-orthogonal: zₖ₊₁·rₖ = 0. The numerator of β
+//! gives this product for nothing. When it is large, a symmetric and a skew probe decide whether A or
+//! M is at fault. A direction with pᵀAp ≤ 0 shows a matrix that is not definite.
+//!
+//! With null vectors, b and every z are projected, so the iteration stays in the range of A.
+
+use super::{KrylovParams, Outcome, SolveInfo, StallWatch, check_finite, check_system};
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::linalg::operator::{LinearOperator, Preconditioner};
+use crate::linalg::vector;
+
+/// A loss of orthogonality |zₖ₊₁·rₖ| above this share of its Cauchy–Schwarz bound asks for the probe.
+const SUSPICIOUS: f64 = 0.05;
+/// A relative asymmetry |u·Av − v·Au| that rounding (also of an f32 preconditioner) does not explain.
+const ASYMMETRIC: f64 = 1e-4;
+
+/// The vectors of the iteration.
+struct Vectors {
+    r: Vec<f64>,
+    z: Vec<f64>,
+    p: Vec<f64>,
+    q: Vec<f64>,
+}
+
+/// Solve A x = b, starting from the `x` given. See [`KrylovParams`] for when it stops.
+pub fn cg<A: LinearOperator + ?Sized>(
+    a: &A,
+    m: &mut dyn Preconditioner,
+    b: &[f64],
+    x: &mut [f64],
+    params: &KrylovParams,
+    cancel: &Cancel,
+) -> Result<SolveInfo> {
+    check_system("cg", a.size(), b, x, params)?;
+    let projected = params.null_space.map(|space| {
+        let mut b = b.to_vec();
+        space.project(&mut b);
+        b
+    });
+    let rounding = 1e-14 * vector::norm(b);
+    let b = projected.as_deref().unwrap_or(b);
+    let scale = vector::norm(b);
+    let info = |iterations, residual, outcome| SolveInfo { method: "cg", iterations, residual, outcome };
+    // A right-hand side that is zero (or only rounding, after projection) has the solution zero.
+    if scale <= rounding.max(f64::MIN_POSITIVE) {
+        vector::fill(0.0, x);
+        return Ok(info(0, 0.0, Outcome::Converged));
+    }
+    let n = b.len();
+    let mut v = Vectors { r: vec![0.0; n], z: vec![0.0; n], p: vec![0.0; n], q: vec![0.0; n] };
+    let (mut iterations, mut previous) = (0, f64::INFINITY);
+    // Each round starts from the true residual; a second one runs only if recurrence and truth part.
+    loop {
+        a.residual(b, x, &mut v.r);
+        let residual = check_finite("cg", iterations, vector::norm(&v.r))? / scale;
+        if residual <= params.tolerance {
+            finish(x, params);
+            return Ok(info(iterations, residual, Outcome::Converged));
+        }
+        if residual > 0.5 * previous {
+            finish(x, params);
+            return Ok(info(iterations, residual, Outcome::Stalled));
+        }
+        previous = residual;
+        let outcome = round(a, m, x, &mut v, scale, params, cancel, &mut iterations)?;
+        if outcome != Outcome::Converged {
+            finish(x, params);
+            a.residual(b, x, &mut v.r);
+            let residual = vector::norm(&v.r) / scale;
+            let outcome = if residual <= params.tolerance { Outcome::Converged } else { outcome };
+            return Ok(info(iterations, residual, outcome));
+        }
+    }
+}
+
+/// Remove the free part of the solution.
+fn finish(x: &mut [f64], params: &KrylovParams) {
+    if let Some(space) = params.null_space {
+        space.project(x);
+    }
+}
+
+/// Iterate until the residual of the recurrence is small enough or something is wrong.
+#[allow(clippy::too_many_arguments)]
+fn round<A: LinearOperator + ?Sized>(
+    a: &A,
+    m: &mut dyn Preconditioner,
+    x: &mut [f64],
+    v: &mut Vectors,
+    scale: f64,
+    params: &KrylovParams,
+    cancel: &Cancel,
+    iterations: &mut usize,
+) -> Result<Outcome> {
+    let precondition = |m: &mut dyn Preconditioner, r: &[f64], z: &mut [f64]| {
+        m.apply(r, z);
+        if let Some(space) = params.null_space {
+            space.project(z);
+        }
+    };
+    precondition(m, &v.r, &mut v.z);
+    vector::copy(&v.z, &mut v.p);
+    let mut rz = check_finite("cg", *iterations, vector::dot(&v.r, &v.z))?;
+    let mut watch = StallWatch::new(vector::norm(&v.r), params.stall_iterations);
+    watch.since = *iterations;
+    loop {
+        if rz <= 0.0 {
+            return Ok(Outcome::Indefinite);
+        }
+        if *iterations >= params.max_iterations {
+            return Ok(Outcome::MaxIterations);
+        }
+        cancel.check()?;
+        let pq = check_finite("cg", *iterations, a.apply_dot(&v.p, &mut v.q))?;
+        if pq <= 0.0 {
+            return Ok(Outcome::Indefinite);
+        }
+        let alpha = rz / pq;
+        let rr = check_finite("cg", *iterations, vector::step(alpha, &v.p, &v.q, x, &mut v.r))?;
+        *iterations += 1;
+        let residual = rr.sqrt();
+        if residual <= params.tolerance * scale {
+            return Ok(Outcome::Converged);
+        }
+        if watch.stalled(*iterations, residual) {
+            return Ok(Outcome::Stalled);
+        }
+        precondition(m, &v.r, &mut v.z);
+        let (new_rz, zq) = vector::dot2(&v.z, &v.r, &v.q);
+        let new_rz = check_finite("cg", *iterations, new_rz)?;
+        let overlap = (new_rz + alpha * zq).abs();
+        if overlap > SUSPICIOUS * (rz * new_rz.max(0.0)).sqrt() && !is_symmetric(a, m, v) {
+            return Ok(Outcome::NotSymmetric);
+        }
+        vector::xpay(&v.z, -alpha * zq / rz, &mut v.p);
+        rz = new_rz;
+    }
+}
+
+/// Whether z·A p = p·A z and, for the preconditioner, r·M⁻¹q = q·M⁻¹r up to rounding.
+fn is_symmetric<A: LinearOperator + ?Sized>(a: &A, m: &mut dyn Preconditioner, v: &Vectors) -> bool {
+    let alike = |left: f64, right: f64, bound: f64| (left - right).abs() <= ASYMMETRIC * bound;
+    let mut w = vec![0.0; v.r.len()];
+    a.apply(&v.z, &mut w);
+    let bound = vector::norm(&v.z) * vector::norm(&v.q);
+    if !alike(vector::dot(&v.z, &v.q), vector::dot(&v.p, &w), bound) {
+        return false;
+    }
+    m.apply(&v.q, &mut w);
+    let bound = vector::norm(&v.q) * vector::norm(&v.z);
+    // A cycle that varies is not quite linear; only a gross difference counts for it.
+    (vector::dot(&v.q, &v.z) - vector::dot(&v.r, &w)).abs() <= 0.3 * bound
+}

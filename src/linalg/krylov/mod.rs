@@ -1,0 +1,131 @@
+//! Krylov methods: what they are told and what they tell.
+//!
+//! The residual of a solve is always the true one, ‖b − A x‖₂/‖b‖₂, recomputed in f64 before a method
+//! reports that it converged.
+
+mod cg;
+
+pub use cg::cg;
+
+use super::null_space::NullSpace;
+use super::vector;
+use crate::error::{Error, Result};
+
+/// When to stop, and what is known about the system.
+#[derive(Clone, Copy, Debug)]
+pub struct KrylovParams<'a> {
+    /// Stop when ‖b − A x‖ ≤ tolerance·‖b‖ (2-norms).
+    pub tolerance: f64,
+    /// Give up after this many iterations.
+    pub max_iterations: usize,
+    /// Give up when the best residual has not fallen by 1 % in this many iterations.
+    pub stall_iterations: usize,
+    /// Null vectors of a singular matrix; they are projected out of b, the search and x.
+    pub null_space: Option<&'a NullSpace>,
+}
+
+impl Default for KrylovParams<'_> {
+    fn default() -> Self {
+        Self { tolerance: 1e-8, max_iterations: 2000, stall_iterations: 300, null_space: None }
+    }
+}
+
+/// How a solve ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The residual is below the tolerance.
+    Converged,
+    /// The residual no longer falls: the tolerance is below what rounding or the system allows.
+    Stalled,
+    /// The iterations were used up.
+    MaxIterations,
+    /// A direction p with pᵀA p ≤ 0 or a residual with rᵀM⁻¹r ≤ 0 was met: matrix or preconditioner is not positive definite.
+    Indefinite,
+    /// Matrix or preconditioner is not symmetric.
+    NotSymmetric,
+}
+
+/// What a solve reports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SolveInfo {
+    /// The method, as in `"cg"`.
+    pub method: &'static str,
+    /// Iterations taken.
+    pub iterations: usize,
+    /// The true relative residual ‖b − A x‖/‖b‖ at the end.
+    pub residual: f64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl SolveInfo {
+    /// Whether the tolerance was reached.
+    pub fn converged(&self) -> bool {
+        self.outcome == Outcome::Converged
+    }
+
+    /// The info if the solve converged, an error that names `stage` if it did not.
+    pub fn require(self, stage: &str) -> Result<Self> {
+        if self.converged() {
+            return Ok(self);
+        }
+        let Self { method, iterations, residual, outcome } = self;
+        Err(Error::diverged(
+            stage,
+            format!("{method}: {outcome:?} after {iterations} iterations, residual {residual:.3e}"),
+        ))
+    }
+}
+
+/// Check sizes and numbers of a system before a method starts.
+fn check_system(method: &str, n: usize, b: &[f64], x: &[f64], params: &KrylovParams) -> Result<()> {
+    let invalid = |message: String| Err(Error::invalid(method, message));
+    if b.len() != n || x.len() != n {
+        return invalid(format!("{n} rows, but b has {} and x has {} elements", b.len(), x.len()));
+    }
+    if params.null_space.is_some_and(|s| s.size() != n) {
+        return invalid(format!("the null space is not of size {n}"));
+    }
+    if !(params.tolerance > 0.0 && params.tolerance < 1.0) {
+        return invalid(format!("the tolerance is {}, it must lie between 0 and 1", params.tolerance));
+    }
+    if !vector::all_finite(b) {
+        return invalid("the right-hand side has numbers that are not finite".into());
+    }
+    if !vector::all_finite(x) {
+        return invalid("the start vector has numbers that are not finite".into());
+    }
+    Ok(())
+}
+
+/// An error if a reduction is not finite: matrix or preconditioner holds a bad number, or it overflowed.
+fn check_finite(method: &str, iteration: usize, value: f64) -> Result<f64> {
+    if value.is_finite() {
+        return Ok(value);
+    }
+    Err(Error::diverged(
+        method,
+        format!("a number that is not finite appeared in iteration {iteration}; look for one in the matrix"),
+    ))
+}
+
+/// Notices when the residual has stopped falling.
+struct StallWatch {
+    best: f64,
+    since: usize,
+    patience: usize,
+}
+
+impl StallWatch {
+    fn new(start: f64, patience: usize) -> Self {
+        Self { best: start, since: 0, patience: patience.max(1) }
+    }
+
+    /// Whether the best residual has not fallen by 1 % for `patience` iterations.
+    fn stalled(&mut self, iteration: usize, residual: f64) -> bool {
+        if residual < 0.99 * self.best {
+            (self.best, self.since) = (residual, iteration);
+        }
+        iteration >= self.since + self.patience
+    }
+}

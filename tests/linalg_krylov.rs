@@ -1,0 +1,194 @@
+//! Krylov methods and point preconditioners against dense truth, null spaces and bad input.
+
+mod linalg_support;
+
+use linalg_support::*;
+use meniscus::linalg::*;
+use meniscus::{Cancel, Error};
+
+fn solve(a: &Csr, m: &mut dyn Preconditioner, b: &[f64], tolerance: f64) -> (Vec<f64>, SolveInfo) {
+    let mut x = vec![0.0; b.len()];
+    let params = KrylovParams { tolerance, ..Default::default() };
+    let info = cg(a, m, b, &mut x, &params, &Cancel::new()).unwrap();
+    (x, info)
+}
+
+#[test]
+fn every_preconditioner_leads_to_the_dense_solution() {
+    for seed in 0..30 {
+        let n = 1 + (seed as usize * 7) % 40;
+        let a = random_spd(n, seed);
+        let b = random_vector(n, seed + 100);
+        let truth = dense_solve(&a, &b);
+        for (name, mut m) in point_preconditioners(&a) {
+            let (x, info) = solve(&a, m.as_mut(), &b, 1e-13);
+            assert!(info.residual < 1e-12, "{name} {info:?}");
+            // The matrices have condition numbers below 1e3.
+            assert!(distance(&x, &truth) < 1e-9 * (1.0 + norm(&truth)), "{name} seed {seed}: {info:?}");
+        }
+    }
+}
+
+#[test]
+fn preconditioners_are_symmetric_and_positive() {
+    for seed in 0..10 {
+        let a = random_spd(30, seed);
+        for (name, mut m) in point_preconditioners(&a) {
+            let columns: Vec<Vec<f64>> = (0..30)
+                .map(|j| {
+                    let (mut e, mut z) = (vec![0.0; 30], vec![0.0; 30]);
+                    e[j] = 1.0;
+                    m.apply(&e, &mut z);
+                    z
+                })
+                .collect();
+            let dense = nalgebra::DMatrix::from_fn(30, 30, |i, j| columns[j][i]);
+            assert!((&dense - dense.transpose()).amax() < 1e-12 * dense.amax(), "{name}");
+            assert!(dense.symmetric_eigenvalues().min() > 0.0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn incomplete_cholesky_of_a_tridiagonal_matrix_is_exact() {
+    let a = poisson([50, 1, 1]);
+    let b = random_vector(50, 1);
+    let (_, info) = solve(&a, &mut Ic0::new(&a, &Ic0Params::ic0()).unwrap(), &b, 1e-12);
+    assert_eq!(info.iterations, 1);
+}
+
+#[test]
+fn modified_incomplete_cholesky_beats_the_plain_one_on_a_cube() {
+    let a = poisson([24, 24, 24]);
+    let b = random_vector(a.rows(), 3);
+    let count = |m: &mut dyn Preconditioner| solve(&a, m, &b, 1e-8).1.iterations;
+    let plain = count(&mut Identity);
+    let ic0 = count(&mut Ic0::new(&a, &Ic0Params::ic0()).unwrap());
+    let mic0 = count(&mut Ic0::new(&a, &Ic0Params::mic0()).unwrap());
+    assert!(mic0 < ic0 && 2 * ic0 < plain + 10, "plain {plain}, ic0 {ic0}, mic0 {mic0}");
+}
+
+#[test]
+fn closed_regions_are_solved_up_to_a_constant_each() {
+    // Two closed boxes and an open one, side by side in one matrix.
+    let (closed, open) = (neumann([6, 5, 4]), poisson([4, 4, 4]));
+    let a = block_diagonal(&[&closed, &closed, &open]);
+    let labels: Vec<u32> = (0..a.rows()).map(|i| if i < 240 { (i / 120) as u32 } else { u32::MAX }).collect();
+    let space = NullSpace::constants(&labels).unwrap();
+    let mut b = random_vector(a.rows(), 9);
+    let params = KrylovParams { tolerance: 1e-11, null_space: Some(&space), ..Default::default() };
+    for (name, mut m) in point_preconditioners(&a) {
+        let mut x = random_vector(a.rows(), 4);
+        let info = cg(&a, m.as_mut(), &b, &mut x, &params, &Cancel::new()).unwrap();
+        assert!(info.converged(), "{name} {info:?}");
+        assert!((0..2).all(|c| space.component(c, &x).abs() < 1e-12));
+    }
+    // A right-hand side that is all null space has the solution zero.
+    b.iter_mut().enumerate().for_each(|(i, b)| *b = if i < 120 { 3.0 } else { 0.0 });
+    let mut x = random_vector(a.rows(), 4);
+    let info = cg(&a, &mut Identity, &b, &mut x, &params, &Cancel::new()).unwrap();
+    assert!(info.converged() && x.iter().all(|x| x.abs() < 1e-12), "{info:?}");
+}
+
+#[test]
+fn a_zero_right_hand_side_and_an_empty_system_need_no_iterations() {
+    let a = poisson([3, 3, 3]);
+    let mut x = vec![1.0; 27];
+    let info = cg(&a, &mut Identity, &[0.0; 27], &mut x, &KrylovParams::default(), &Cancel::new()).unwrap();
+    assert_eq!((info.iterations, info.converged(), x), (0, true, vec![0.0; 27]));
+    let empty = Csr::from_triplets(0, 0, &[]).unwrap();
+    assert!(
+        cg(&empty, &mut Identity, &[], &mut [], &KrylovParams::default(), &Cancel::new())
+            .unwrap()
+            .converged()
+    );
+}
+
+#[test]
+fn the_solution_as_start_needs_no_iterations() {
+    let a = poisson([8, 8, 8]);
+    let b = random_vector(512, 5);
+    let (mut x, _) = solve(&a, &mut Identity, &b, 1e-12);
+    let info = cg(&a, &mut Identity, &b, &mut x, &KrylovParams::default(), &Cancel::new()).unwrap();
+    assert_eq!(info.iterations, 0);
+}
+
+#[test]
+fn bad_numbers_are_refused() {
+    let mut a = poisson([4, 4, 4]);
+    let b = random_vector(64, 6);
+    let run = |a: &Csr, b: &[f64], x: f64| {
+        cg(a, &mut Identity, b, &mut [x; 64], &KrylovParams::default(), &Cancel::new())
+    };
+    let mut bad = b.clone();
+    bad[10] = f64::NAN;
+    assert!(matches!(run(&a, &bad, 0.0), Err(Error::Invalid { .. })));
+    assert!(matches!(run(&a, &b, f64::INFINITY), Err(Error::Invalid { .. })));
+    assert!(matches!(run(&a, &b[1..], 0.0), Err(Error::Invalid { .. })));
+    a.values_mut()[20] = f64::NAN;
+    assert!(matches!(run(&a, &b, 0.0), Err(Error::Diverged { .. })));
+}
+
+#[test]
+fn an_indefinite_matrix_is_detected() {
+    let mut a = poisson([10, 10, 10]);
+    // −Δ − 0.6/h² has eigenvalues of both signs.
+    shift_diagonal(&mut a, -0.6);
+    let (_, info) = solve(&a, &mut Identity, &random_vector(1000, 7), 1e-10);
+    assert_eq!(info.outcome, Outcome::Indefinite);
+    assert!(info.iterations < 100);
+}
+
+#[test]
+fn a_matrix_that_is_not_symmetric_is_detected() {
+    // Upwind transport along x on top of diffusion.
+    let a = poisson([10, 10, 10]);
+    let wind = Csr::from_rows(1000, 1000, |i, row| {
+        let (columns, values) = a.row(i);
+        row.extend(
+            columns.iter().zip(values).map(|(&c, &v)| (c, if c as usize + 1 == i { v - 3.0 } else { v })),
+        );
+        row.push((i as u32, 3.0));
+    })
+    .unwrap();
+    let (_, info) = solve(&wind, &mut Identity, &random_vector(1000, 8), 1e-10);
+    assert_eq!(info.outcome, Outcome::NotSymmetric);
+    assert!(info.iterations < 20, "{info:?}");
+}
+
+#[test]
+fn an_unreachable_tolerance_ends_as_a_stall() {
+    let a = poisson([12, 12, 12]);
+    let (_, info) = solve(&a, &mut Identity, &random_vector(a.rows(), 2), 1e-17);
+    assert_eq!(info.outcome, Outcome::Stalled);
+    assert!(info.residual < 1e-14 && info.iterations < 1000, "{info:?}");
+}
+
+#[test]
+fn a_raised_flag_stops_the_solve() {
+    let a = poisson([8, 8, 8]);
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let run =
+        cg(&a, &mut Identity, &random_vector(512, 1), &mut [0.0; 512], &KrylovParams::default(), &cancel);
+    assert_eq!(run, Err(Error::Cancelled));
+}
+
+#[test]
+fn one_thread_and_eight_agree_bitwise() {
+    let a = poisson([30, 30, 30]);
+    let b = random_vector(a.rows(), 11);
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut bits = vec![];
+            for (_, mut m) in point_preconditioners(&a) {
+                let (x, info) = solve(&a, m.as_mut(), &b, 1e-8);
+                bits.push((info.iterations, x.iter().map(|v| v.to_bits()).collect::<Vec<_>>()));
+            }
+            bits
+        })
+    };
+    let one = run(1);
+    assert!([2, 3, 8].iter().all(|&t| run(t) == one));
+}
