@@ -1,1 +1,32 @@
 //! The scene: what an artist or a host describes, as JSON, checked before anything is simulated.
+//!
+//! [`Scene::from_json`] reads and checks a text; [`Scene::to_si`] converts scene units to metres, once;
+//! the simulation then reads plain values, most of them through [`Keyed::at`]. The types carry their own
+//! documentation: `meniscus schema` prints it as a JSON Schema.
+
+mod description;
+mod edit;
+mod fps;
+mod keyed;
+mod objects;
+mod parse;
+mod preflight;
+mod presets;
+mod shape;
+mod units;
+mod validate;
+
+pub use description::{
+    Debug, Domain, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, SurfaceFormat, Transfer,
+};
+pub use edit::{nearest, printable, set};
+pub use fps::Fps;
+pub use keyed::{Blend, Keyed};
+pub use objects::{Body, Collider, Emitter, Force, Liquid, Look, Volume, Wall};
+pub use parse::MAX_SCENE_BYTES;
+pub use preflight::{Finding, Severity};
+pub use presets::{PRESETS, Preset, preset};
+pub use shape::{ShapeSpec, Transform};
+
+/// The version of the scene format that this library reads and writes: `"meniscus": 1`.
+pub const SCENE_VERSION: u32 = 1;

@@ -1,0 +1,345 @@
+//! The scene as a whole: time, space, the simulator and its outputs.
+//!
+//! Positions, sizes of shapes and velocities are in scene units (`unit_length` metres each, seconds);
+//! everything whose unit is named in its documentation is in that unit whatever `unit_length` says.
+
+use super::{Body, Collider, Emitter, Force, Fps, Keyed, Liquid, Volume, Wall};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A scene for Meniscus. Y is up. Positions, sizes and velocities are in scene units of `unit_length`
+/// metres; everything else is in SI units. Most numbers may be animated: {"keys": [[frame, value], …]}.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scene {
+    /// Version of the scene format; always 1.
+    pub meniscus: u32,
+    /// Name of the shot, for reports and pictures.
+    #[serde(default)]
+    pub name: String,
+    /// First and last frame, both written; frames may be negative. The first holds the initial state.
+    #[serde(default = "default_frames")]
+    pub frames: [i64; 2],
+    /// Frames a second as an exact fraction.
+    #[serde(default)]
+    pub fps: Fps,
+    /// Seconds of liquid time that pass in a second of film; 0.5 is slow motion.
+    #[serde(default = "one")]
+    pub time_scale: Keyed<f64>,
+    /// Metres in a scene unit: 1 for metres, 0.01 for centimetres.
+    #[serde(default = "one_number")]
+    pub unit_length: f64,
+    /// The box that liquid may fill. Without it space is unbounded and `resolution` must be a `cell`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Domain>,
+    /// Size of a cell, the one measure of detail.
+    #[serde(default)]
+    pub resolution: Resolution,
+    /// Acceleration of gravity in m/s².
+    #[serde(default = "default_gravity")]
+    pub gravity: Keyed<[f64; 3]>,
+    /// The liquids; volumes and emitters that name none are of the first. Without any there is water-like
+    /// liquid of 1000 kg/m³ without viscosity.
+    #[serde(default)]
+    pub liquids: Vec<Liquid>,
+    /// Liquid that is there in the first frame.
+    #[serde(default)]
+    pub initial: Vec<Volume>,
+    /// Shapes that pour liquid.
+    #[serde(default)]
+    pub emitters: Vec<Emitter>,
+    /// Solids that liquid flows round: at rest, moved by keys, or deforming.
+    #[serde(default)]
+    pub colliders: Vec<Collider>,
+    /// Solids that liquid moves.
+    #[serde(default)]
+    pub bodies: Vec<Body>,
+    /// What accelerates the liquid besides gravity.
+    #[serde(default)]
+    pub forces: Vec<Force>,
+    /// The method and its options.
+    #[serde(default)]
+    pub simulator: Simulator,
+    /// What is written for each frame.
+    #[serde(default)]
+    pub outputs: Outputs,
+    /// Folder for the frames, relative to the scene file; the option -o goes before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
+    /// Most memory that the simulation may use, in GB (10⁹ bytes).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<f64>,
+    /// Number of threads; all cores when absent. The result does not depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// Seed of everything random. The same seed gives the same bytes.
+    #[serde(default)]
+    pub seed: u64,
+    /// Help for finding faults.
+    #[serde(default)]
+    pub debug: Debug,
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Scene {
+            meniscus: super::SCENE_VERSION,
+            name: String::new(),
+            frames: default_frames(),
+            fps: Fps::default(),
+            time_scale: one(),
+            unit_length: 1.0,
+            domain: None,
+            resolution: Resolution::default(),
+            gravity: default_gravity(),
+            liquids: Vec::new(),
+            initial: Vec::new(),
+            emitters: Vec::new(),
+            colliders: Vec::new(),
+            bodies: Vec::new(),
+            forces: Vec::new(),
+            simulator: Simulator::default(),
+            outputs: Outputs::default(),
+            cache: None,
+            memory_limit: None,
+            threads: None,
+            seed: 0,
+            debug: Debug::default(),
+        }
+    }
+}
+
+impl Scene {
+    /// The cell size in metres, for a scene in SI units.
+    pub fn cell(&self) -> f64 {
+        match (self.resolution, &self.domain) {
+            (Resolution::Cell(cell), _) => cell,
+            (Resolution::Divisions(n), Some(domain)) => domain.longest_side() / f64::from(n),
+            (Resolution::Divisions(n), None) => 1.0 / f64::from(n),
+        }
+    }
+
+    /// Seconds of liquid time from the first frame to `frame`, which need not be whole: the integral
+    /// of `time_scale` over film time, exact for its linear pieces.
+    pub fn seconds(&self, frame: f64) -> f64 {
+        let start = self.frames[0] as f64;
+        let (low, high, sign) = if frame < start { (frame, start, -1.0) } else { (start, frame, 1.0) };
+        let mut knots = vec![low];
+        if let Keyed::Keys(keys) = &self.time_scale {
+            knots.extend(keys.iter().map(|k| k.0).filter(|f| (low..high).contains(f) && *f > low));
+        }
+        knots.push(high);
+        let piece = |w: &[f64]| 0.5 * (self.time_scale.at(w[0]) + self.time_scale.at(w[1])) * (w[1] - w[0]);
+        sign * self.fps.frame_seconds() * knots.windows(2).map(piece).sum::<f64>()
+    }
+
+    /// The liquid that an object names, or the first, or the default one.
+    pub fn liquid(&self, name: Option<&str>) -> Option<usize> {
+        match name {
+            None => Some(0),
+            Some(name) => self.liquids.iter().position(|l| l.name == name),
+        }
+    }
+}
+
+fn default_frames() -> [i64; 2] {
+    [1, 48]
+}
+fn one() -> Keyed<f64> {
+    Keyed::Constant(1.0)
+}
+fn one_number() -> f64 {
+    1.0
+}
+fn yes() -> bool {
+    true
+}
+fn default_gravity() -> Keyed<[f64; 3]> {
+    Keyed::Constant([0.0, -9.81, 0.0])
+}
+
+/// A box with open or closed sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Domain {
+    /// Lowest corner.
+    pub min: [f64; 3],
+    /// Highest corner.
+    pub max: [f64; 3],
+    /// Which sides are walls; all, unless said otherwise.
+    #[serde(default)]
+    pub sides: Sides,
+    /// How liquid meets the closed sides.
+    #[serde(default)]
+    pub wall: Wall,
+    /// Friction of the closed sides from 0 to 1.
+    #[serde(default)]
+    pub friction: f64,
+}
+
+impl Domain {
+    /// Length of the longest side.
+    pub fn longest_side(&self) -> f64 {
+        (0..3).map(|a| self.max[a] - self.min[a]).fold(0.0, f64::max)
+    }
+}
+
+/// The six sides of the domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sides {
+    /// The side of lowest x.
+    pub x_min: Side,
+    /// The side of highest x.
+    pub x_max: Side,
+    /// The floor.
+    pub y_min: Side,
+    /// The ceiling.
+    pub y_max: Side,
+    /// The side of lowest z.
+    pub z_min: Side,
+    /// The side of highest z.
+    pub z_max: Side,
+}
+
+/// Closed sides are walls; liquid that crosses an open one is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    #[default]
+    Closed,
+    Open,
+}
+
+impl Sides {
+    /// Whether the low and the high side of an axis are open.
+    pub fn open(&self, axis: usize) -> [bool; 2] {
+        let sides = [[self.x_min, self.x_max], [self.y_min, self.y_max], [self.z_min, self.z_max]];
+        sides[axis].map(|s| s == Side::Open)
+    }
+}
+
+/// Either the size of a cell in metres or the number of cells along the longest side of the domain.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Resolution {
+    /// Edge of a cell in metres; twice Houdini's particle separation.
+    Cell(f64),
+    /// Cells along the longest side of the domain, as Blender counts.
+    Divisions(u32),
+}
+
+impl Default for Resolution {
+    fn default() -> Self {
+        Resolution::Divisions(64)
+    }
+}
+
+/// The method and its options.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Simulator {
+    /// Which simulator.
+    #[serde(rename = "type")]
+    pub kind: SimulatorType,
+    /// How velocity goes between particles and grid.
+    pub transfer: Transfer,
+    /// Share of FLIP from 0 (calm, damped) to 1 (lively, noisy); used by the transfer `flip`.
+    pub flip_blend: f64,
+    /// Cells that liquid may cross in a substep.
+    pub cfl: f64,
+    /// Fewest substeps a frame.
+    pub substeps_min: u32,
+    /// Most substeps a frame; 0 takes as many as `cfl` asks for.
+    pub substeps_max: u32,
+    /// Hold the volume of the liquid.
+    pub volume_lock: bool,
+    /// Particles in a cell that is full.
+    pub particles_per_cell: u32,
+    /// Smoothing of the output surface in cells; 0 shows every particle.
+    pub surface_smoothing: f64,
+    /// Relative residual at which the pressure solve stops.
+    pub pressure_tolerance: f64,
+}
+
+impl Default for Simulator {
+    fn default() -> Self {
+        Simulator {
+            kind: SimulatorType::Mac,
+            transfer: Transfer::Flip,
+            flip_blend: 0.97,
+            cfl: 2.0,
+            substeps_min: 1,
+            substeps_max: 0,
+            volume_lock: true,
+            particles_per_cell: 8,
+            surface_smoothing: 1.0,
+            pressure_tolerance: 1e-6,
+        }
+    }
+}
+
+/// The simulators.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SimulatorType {
+    /// Particles on a staggered grid.
+    #[default]
+    Mac,
+}
+
+/// How velocity goes between particles and grid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Transfer {
+    /// Particles keep their velocity and receive the grid's change.
+    #[default]
+    Flip,
+    /// Particles carry an affine velocity; conserves angular momentum, less noise.
+    Apic,
+}
+
+/// What is written for each frame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Outputs {
+    /// Format of the surface mesh, which carries velocity at every vertex.
+    pub surface: SurfaceFormat,
+    /// Write the particles as PLY.
+    pub particles: bool,
+    /// How far the surface reaches into solids, in metres, so that no gap shows against glass; half a cell
+    /// when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_overlap: Option<f64>,
+    /// Write the meshes of the colliders, for previews.
+    #[serde(default = "yes")]
+    pub colliders: bool,
+}
+
+impl Default for Outputs {
+    fn default() -> Self {
+        Outputs { surface: SurfaceFormat::Ply, particles: false, wall_overlap: None, colliders: true }
+    }
+}
+
+/// Formats of the surface mesh.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SurfaceFormat {
+    /// Binary PLY with velocity.
+    #[default]
+    Ply,
+    /// Wavefront OBJ.
+    Obj,
+    /// No surface.
+    None,
+}
+
+/// Help for finding faults.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Debug {
+    /// Folder for what a failed solve leaves behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dump_dir: Option<String>,
+}

@@ -1,0 +1,83 @@
+//! Scene units to metres, once at the door.
+//!
+//! Positions, sizes of shapes and velocities are multiplied by `unit_length`, which then is 1. Values
+//! whose unit is named in metres, litres or kilograms are SI already. Meshes are files, so their scale
+//! changes instead of their vertices.
+
+use super::{Force, Keyed, Scene, ShapeSpec, Transform};
+
+impl Scene {
+    /// The same scene with every length in metres and `unit_length` 1.
+    pub fn to_si(&self) -> Scene {
+        let u = self.unit_length;
+        let mut scene = Scene { unit_length: 1.0, ..self.clone() };
+        if let Some(domain) = &mut scene.domain {
+            scale_all(u, [&mut domain.min, &mut domain.max]);
+        }
+        for volume in &mut scene.initial {
+            place(u, &mut volume.shape, &mut volume.transform);
+            scale(u, &mut volume.velocity);
+        }
+        for emitter in &mut scene.emitters {
+            place(u, &mut emitter.shape, &mut emitter.transform);
+            emitter.velocity = keyed(u, &emitter.velocity);
+        }
+        for collider in &mut scene.colliders {
+            place(u, &mut collider.shape, &mut collider.transform);
+        }
+        for body in &mut scene.bodies {
+            place(u, &mut body.shape, &mut body.transform);
+            scale(u, &mut body.velocity);
+        }
+        for force in &mut scene.forces {
+            scale_force(u, force);
+        }
+        scene
+    }
+}
+
+fn scale(u: f64, v: &mut [f64; 3]) {
+    *v = v.map(|x| x * u);
+}
+
+fn scale_all<const N: usize>(u: f64, all: [&mut [f64; 3]; N]) {
+    all.into_iter().for_each(|v| scale(u, v));
+}
+
+fn keyed(u: f64, v: &Keyed<[f64; 3]>) -> Keyed<[f64; 3]> {
+    v.map(|x| x.map(|x| x * u))
+}
+
+fn place(u: f64, shape: &mut ShapeSpec, transform: &mut Transform) {
+    transform.translate = keyed(u, &transform.translate);
+    scale(u, &mut transform.pivot);
+    match shape {
+        ShapeSpec::Box { min, max } => scale_all(u, [min, max]),
+        ShapeSpec::Sphere { center, radius } => {
+            scale(u, center);
+            *radius *= u;
+        }
+        ShapeSpec::Capsule { from, to, radius } | ShapeSpec::Cylinder { from, to, radius } => {
+            scale_all(u, [from, to]);
+            *radius *= u;
+        }
+        ShapeSpec::Plane { point, .. } => scale(u, point),
+        ShapeSpec::Cup { radius, height, thickness } => {
+            [radius, height, thickness].into_iter().for_each(|x| *x *= u);
+        }
+        ShapeSpec::Bowl { radius, thickness } => [radius, thickness].into_iter().for_each(|x| *x *= u),
+        ShapeSpec::Torus { radius, tube } => [radius, tube].into_iter().for_each(|x| *x *= u),
+        ShapeSpec::Mesh { scale, .. } | ShapeSpec::Samples { scale, .. } => *scale *= u,
+    }
+}
+
+fn scale_force(u: f64, force: &mut Force) {
+    match force {
+        Force::Uniform { .. } => {}
+        Force::Vortex { center, radius, .. } | Force::Point { center, radius, .. } => {
+            *center = keyed(u, center);
+            *radius *= u;
+        }
+        Force::Wind { velocity, .. } => *velocity = keyed(u, velocity),
+    }
+}
