@@ -71,7 +71,7 @@ impl Scene {
 
     fn thin_walls(&self, found: &mut Vec<Finding>) {
         for (i, c) in self.colliders.iter().enumerate() {
-            let Some(thickness) = c.shape.wall_thickness().map(|t| t * c.transform.scale) else { continue };
+            let Some(thickness) = c.shape.thickness().map(|t| t * c.transform.scale) else { continue };
             if thickness < self.cell() {
                 let message = format!(
                     "\"{}\" is {} thick, a cell is {}: it still holds liquid, but both sides share cells; thicker walls or smaller cells are safer",

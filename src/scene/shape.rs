@@ -4,7 +4,11 @@
 //! moved by t. R turns about x, then y, then z.
 
 use super::Keyed;
+use crate::error::Result;
+use crate::geometry::Shape;
+use crate::geometry::shape::{Bowl, Cup};
 use crate::math::{Aabb, Pose, Vec3};
+use nalgebra::{Quaternion, UnitQuaternion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +22,9 @@ pub enum ShapeSpec {
         min: [f64; 3],
         /// Highest corner.
         max: [f64; 3],
+        /// Radius of the edges, which does not change the extent.
+        #[serde(default)]
+        rounding: f64,
     },
     /// A ball.
     Sphere {
@@ -53,24 +60,41 @@ pub enum ShapeSpec {
         to: [f64; 3],
         /// Radius.
         radius: f64,
+        /// Radius of the edges, which does not change the extent.
+        #[serde(default)]
+        rounding: f64,
     },
-    /// A round vessel, open above. The inside of its floor is centred on the origin; the wall lies outside
-    /// `radius` and below y = 0.
+    /// A round vessel with a flat floor, open above, that stands on y = 0 round the y axis. With a wider rim it
+    /// is a tumbler or a jug.
     Cup {
-        /// Radius inside.
+        /// Radius inside at the floor.
         radius: f64,
-        /// Depth inside.
+        /// Radius inside at the rim; the same as `radius` when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        radius_top: Option<f64>,
+        /// From the underside to the rim.
         height: f64,
-        /// Thickness of the wall and the floor.
+        /// Thickness of the wall.
         thickness: f64,
+        /// Thickness of the floor; that of the wall when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        floor: Option<f64>,
+        /// Radius of the edges of the rim, less than half the thickness.
+        #[serde(default)]
+        rim: f64,
     },
-    /// A hollow half of a ball, open above, centred on the origin with its rim at y = 0; the wall lies outside
-    /// `radius`.
+    /// A part of a spherical shell with a round rim, open above, that stands on y = 0 round the y axis.
     Bowl {
         /// Radius inside.
         radius: f64,
+        /// Depth inside, up to the middle of the rim; half a ball when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        depth: Option<f64>,
         /// Thickness of the wall.
         thickness: f64,
+        /// Radius of the flat foot.
+        #[serde(default)]
+        foot: f64,
     },
     /// A ring round the y axis, centred on the origin.
     Torus {
@@ -107,29 +131,93 @@ fn up() -> [f64; 3] {
 }
 
 impl ShapeSpec {
-    /// A box round the shape in its own space; nothing for planes and for files, which are not read here.
-    pub fn bounds(&self) -> Option<Aabb> {
-        let around = |a: Vec3, b: Vec3, r: Vec3| Some(Aabb::new(a.inf(&b) - r, a.sup(&b) + r));
-        let cube = |r: f64| Vec3::new(r, r, r);
-        match *self {
-            ShapeSpec::Box { min, max } => around(min.into(), max.into(), Vec3::zeros()),
-            ShapeSpec::Sphere { center, radius } => around(center.into(), center.into(), cube(radius)),
-            ShapeSpec::Capsule { from, to, radius } | ShapeSpec::Cylinder { from, to, radius } => {
-                around(from.into(), to.into(), cube(radius))
+    /// The solid and its place in the shape's own space; nothing for files.
+    pub fn solid(&self) -> Result<Option<(Shape, Pose)>> {
+        let at = |center: Vec3| Pose { translation: center, ..Pose::identity() };
+        let along = |from: &[f64; 3], to: &[f64; 3]| {
+            let (from, to) = (Vec3::from(*from), Vec3::from(*to));
+            let length = (to - from).norm();
+            (length, Pose { rotation: from_up(&((to - from) / length)), translation: (from + to) * 0.5 })
+        };
+        Ok(Some(match self {
+            ShapeSpec::Box { min, max, rounding } => {
+                let (lo, hi) = (Vec3::from(*min), Vec3::from(*max));
+                (Shape::cuboid((hi - lo) * 0.5, *rounding)?, at((lo + hi) * 0.5))
             }
-            ShapeSpec::Cup { radius, height, thickness } => {
-                let r = radius + thickness;
-                around(Vec3::new(-r, -thickness, -r), Vec3::new(r, height, r), Vec3::zeros())
+            ShapeSpec::Sphere { center, radius } => (Shape::sphere(*radius)?, at((*center).into())),
+            ShapeSpec::Capsule { from, to, radius } => {
+                let (length, pose) = along(from, to);
+                (Shape::capsule(*radius, length)?, pose)
             }
-            ShapeSpec::Bowl { radius, thickness } => {
-                let r = radius + thickness;
-                around(Vec3::new(-r, -r, -r), Vec3::new(r, 0.0, r), Vec3::zeros())
+            ShapeSpec::Cylinder { from, to, radius, rounding } => {
+                let (length, pose) = along(from, to);
+                (Shape::cylinder(*radius, length, *rounding)?, pose)
             }
-            ShapeSpec::Torus { radius, tube } => {
-                around(Vec3::zeros(), Vec3::zeros(), Vec3::new(radius + tube, tube, radius + tube))
+            ShapeSpec::Plane { point, normal } => {
+                let rotation = from_up(&Vec3::from(*normal).normalize());
+                (Shape::half_space(), Pose { rotation, translation: (*point).into() })
             }
-            ShapeSpec::Plane { .. } | ShapeSpec::Mesh { .. } | ShapeSpec::Samples { .. } => None,
+            ShapeSpec::Cup { radius, radius_top, height, thickness, floor, rim } => {
+                let cup = Cup {
+                    radius: *radius,
+                    radius_top: radius_top.unwrap_or(*radius),
+                    height: *height,
+                    wall: *thickness,
+                    floor: floor.unwrap_or(*thickness),
+                    rim: *rim,
+                };
+                (Shape::cup(&cup)?, Pose::identity())
+            }
+            ShapeSpec::Bowl { radius, depth, thickness, foot } => {
+                let depth = depth.unwrap_or(*radius);
+                let bowl = Bowl { radius: *radius, depth, thickness: *thickness, foot: *foot };
+                (Shape::bowl(&bowl)?, Pose::identity())
+            }
+            ShapeSpec::Torus { radius, tube } => (Shape::torus(*radius, *tube)?, Pose::identity()),
+            ShapeSpec::Mesh { .. } | ShapeSpec::Samples { .. } => return Ok(None),
+        }))
+    }
+
+    /// The shape with every length multiplied; for files their scale, so that nothing is read here.
+    pub fn scaled(&self, by: f64) -> ShapeSpec {
+        let scale = |v: &mut [f64; 3]| *v = v.map(|x| x * by);
+        let mut shape = self.clone();
+        match &mut shape {
+            ShapeSpec::Box { min, max, rounding } => {
+                [min, max].into_iter().for_each(scale);
+                *rounding *= by;
+            }
+            ShapeSpec::Sphere { center, radius } => {
+                scale(center);
+                *radius *= by;
+            }
+            ShapeSpec::Capsule { from, to, radius } => {
+                [from, to].into_iter().for_each(scale);
+                *radius *= by;
+            }
+            ShapeSpec::Cylinder { from, to, radius, rounding } => {
+                [from, to].into_iter().for_each(scale);
+                [radius, rounding].into_iter().for_each(|x| *x *= by);
+            }
+            ShapeSpec::Plane { point, .. } => scale(point),
+            ShapeSpec::Cup { radius, radius_top, height, thickness, floor, rim } => {
+                let maybe = radius_top.iter_mut().chain(floor);
+                [radius, height, thickness, rim].into_iter().chain(maybe).for_each(|x| *x *= by);
+            }
+            ShapeSpec::Bowl { radius, depth, thickness, foot } => {
+                [radius, thickness, foot].into_iter().chain(depth).for_each(|x| *x *= by);
+            }
+            ShapeSpec::Torus { radius, tube } => [radius, tube].into_iter().for_each(|x| *x *= by),
+            ShapeSpec::Mesh { scale, .. } | ShapeSpec::Samples { scale, .. } => *scale *= by,
         }
+        shape
+    }
+
+    /// A box round the shape in its own space; nothing for planes, and for files, which are not read here.
+    pub fn bounds(&self) -> Option<Aabb> {
+        let (shape, pose) = self.solid().ok()??;
+        let own = shape.bounds();
+        own.lo.iter().chain(own.hi.iter()).all(|x| x.is_finite()).then(|| placed_box(&own, 1.0, &pose))
     }
 
     /// The files that the shape is made of.
@@ -142,20 +230,41 @@ impl ShapeSpec {
         one.into_iter().chain(many.iter().map(|f| f.1.as_str()))
     }
 
-    /// Thickness of the thinnest wall, for shapes that have one.
-    pub fn wall_thickness(&self) -> Option<f64> {
+    /// Thickness of the thinnest part, for shapes that have one.
+    pub fn thickness(&self) -> Option<f64> {
         match *self {
-            ShapeSpec::Box { min, max } => {
+            ShapeSpec::Box { min, max, .. } => {
                 Some((0..3).map(|a| max[a] - min[a]).fold(f64::INFINITY, f64::min))
             }
-            ShapeSpec::Sphere { radius, .. }
-            | ShapeSpec::Capsule { radius, .. }
-            | ShapeSpec::Cylinder { radius, .. } => Some(2.0 * radius),
-            ShapeSpec::Cup { thickness, .. } | ShapeSpec::Bowl { thickness, .. } => Some(thickness),
+            ShapeSpec::Sphere { radius, .. } | ShapeSpec::Capsule { radius, .. } => Some(2.0 * radius),
+            ShapeSpec::Cylinder { from, to, radius, .. } => {
+                Some((2.0 * radius).min((Vec3::from(to) - Vec3::from(from)).norm()))
+            }
+            ShapeSpec::Cup { thickness, floor, .. } => Some(floor.map_or(thickness, |f| f.min(thickness))),
+            ShapeSpec::Bowl { thickness, .. } => Some(thickness),
             ShapeSpec::Torus { tube, .. } => Some(2.0 * tube),
             ShapeSpec::Plane { .. } | ShapeSpec::Mesh { .. } | ShapeSpec::Samples { .. } => None,
         }
     }
+}
+
+/// The shortest rotation that takes the y axis to a unit vector, by half-angle formulas (no trigonometry).
+fn from_up(to: &Vec3) -> UnitQuaternion<f64> {
+    let w = 1.0 + to.y;
+    // Straight down the axis is not defined, and x serves.
+    if w < 1e-12 {
+        return UnitQuaternion::new_unchecked(Quaternion::new(0.0, 1.0, 0.0, 0.0));
+    }
+    UnitQuaternion::new_normalize(Quaternion::from_parts(w, Vec3::y().cross(to)))
+}
+
+/// A box round the eight corners of a box that is scaled and placed.
+fn placed_box(own: &Aabb, scale: f64, pose: &Pose) -> Aabb {
+    let corner = |i: usize| {
+        let pick = |a: usize| if i >> a & 1 == 0 { own.lo[a] } else { own.hi[a] };
+        pose.to_world(&(Vec3::new(pick(0), pick(1), pick(2)) * scale))
+    };
+    Aabb::of_points(&std::array::from_fn::<Vec3, 8, _>(corner))
 }
 
 /// Where an object stands. A point x of its shape goes to translate + pivot + R (scale·x − pivot).
@@ -203,13 +312,7 @@ impl Transform {
 
     /// A box round a placed shape at a frame, from the corners of the shape's own box.
     pub fn bounds(&self, shape: &ShapeSpec, frame: f64) -> Option<Aabb> {
-        let own = shape.bounds()?;
-        let pose = self.pose(frame);
-        let corner = |i: usize| {
-            let pick = |a: usize| if i >> a & 1 == 0 { own.lo[a] } else { own.hi[a] };
-            pose.to_world(&(Vec3::new(pick(0), pick(1), pick(2)) * self.scale))
-        };
-        Some(Aabb::of_points(&std::array::from_fn::<Vec3, 8, _>(corner)))
+        Some(placed_box(&shape.bounds()?, self.scale, &self.pose(frame)))
     }
 }
 
@@ -232,10 +335,46 @@ mod tests {
 
     #[test]
     fn a_turned_box_is_bounded_by_its_corners() {
-        let shape = ShapeSpec::Box { min: [0.0; 3], max: [2.0, 1.0, 1.0] };
+        let shape = ShapeSpec::Box { min: [0.0; 3], max: [2.0, 1.0, 1.0], rounding: 0.0 };
         let transform = Transform { rotate: [0.0, 0.0, 90.0].into(), scale: 0.5, ..Default::default() };
         let b = transform.bounds(&shape, 0.0).expect("a box");
         assert!((b.lo - Vec3::new(-0.5, 0.0, 0.0)).norm() < 1e-15);
         assert!((b.hi - Vec3::new(0.0, 1.0, 0.5)).norm() < 1e-15);
+    }
+
+    #[test]
+    fn a_leaning_capsule_reaches_from_end_to_end() {
+        for to in [[3.0, 0.0, 4.0], [0.0, -2.0, 0.0], [1.0, -2.0, 0.5]] {
+            let (shape, pose) =
+                ShapeSpec::Capsule { from: [0.0; 3], to, radius: 0.5 }.solid().unwrap().unwrap();
+            for t in [0.0, 0.3, 1.0] {
+                let on_axis = Vec3::from(to) * t;
+                assert!((shape.distance(&pose.to_local(&on_axis)) + 0.5).abs() < 1e-14, "{to:?} {t}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_plane_is_solid_behind_its_normal() {
+        let (shape, pose) =
+            ShapeSpec::Plane { point: [1.0, 0.0, 0.0], normal: [2.0, 0.0, 0.0] }.solid().unwrap().unwrap();
+        assert!((shape.distance(&pose.to_local(&Vec3::new(3.0, 5.0, 7.0))) - 2.0).abs() < 1e-14);
+        assert!(shape.distance(&pose.to_local(&Vec3::new(-3.0, 5.0, 7.0))) < 0.0);
+    }
+
+    #[test]
+    fn a_scaled_shape_is_the_same_shape_larger() {
+        let cup = ShapeSpec::Cup {
+            radius: 0.05,
+            radius_top: Some(0.06),
+            height: 0.2,
+            thickness: 0.006,
+            floor: None,
+            rim: 0.002,
+        };
+        let (small, _) = cup.solid().unwrap().unwrap();
+        let (large, _) = cup.scaled(100.0).solid().unwrap().unwrap();
+        let x = Vec3::new(0.03, 0.11, 0.04);
+        assert!((large.distance(&(x * 100.0)) - 100.0 * small.distance(&x)).abs() < 1e-12);
     }
 }

@@ -51,24 +51,7 @@ fn keyed(u: f64, v: &Keyed<[f64; 3]>) -> Keyed<[f64; 3]> {
 fn place(u: f64, shape: &mut ShapeSpec, transform: &mut Transform) {
     transform.translate = keyed(u, &transform.translate);
     scale(u, &mut transform.pivot);
-    match shape {
-        ShapeSpec::Box { min, max } => scale_all(u, [min, max]),
-        ShapeSpec::Sphere { center, radius } => {
-            scale(u, center);
-            *radius *= u;
-        }
-        ShapeSpec::Capsule { from, to, radius } | ShapeSpec::Cylinder { from, to, radius } => {
-            scale_all(u, [from, to]);
-            *radius *= u;
-        }
-        ShapeSpec::Plane { point, .. } => scale(u, point),
-        ShapeSpec::Cup { radius, height, thickness } => {
-            [radius, height, thickness].into_iter().for_each(|x| *x *= u);
-        }
-        ShapeSpec::Bowl { radius, thickness } => [radius, thickness].into_iter().for_each(|x| *x *= u),
-        ShapeSpec::Torus { radius, tube } => [radius, tube].into_iter().for_each(|x| *x *= u),
-        ShapeSpec::Mesh { scale, .. } | ShapeSpec::Samples { scale, .. } => *scale *= u,
-    }
+    *shape = shape.scaled(u);
 }
 
 fn scale_force(u: f64, force: &mut Force) {

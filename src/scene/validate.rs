@@ -321,6 +321,7 @@ fn check_pull(path: &str, center: &Keyed<[f64; 3]>, strength: &Keyed<f64>, radiu
 
 fn placed(path: &str, shape: &ShapeSpec, transform: &Transform) -> Result<()> {
     check_shape(&format!("{path}.shape"), shape)?;
+    shape.solid().map_err(|e| Error::scene(format!("{path}.shape"), e.to_string()))?;
     let path = format!("{path}.transform");
     vector(&format!("{path}.translate"), &transform.translate)?;
     vector(&format!("{path}.rotate"), &transform.rotate)?;
@@ -333,7 +334,7 @@ fn check_shape(path: &str, shape: &ShapeSpec) -> Result<()> {
         all.iter().try_for_each(|(key, x)| positive(&format!("{path}.{kind}.{key}"), *x))
     };
     match shape {
-        ShapeSpec::Box { min, max } => {
+        ShapeSpec::Box { min, max, .. } => {
             three(&format!("{path}.box.min"), min)?;
             three(&format!("{path}.box.max"), max)?;
             match (0..3).find(|&a| max[a] <= min[a]) {
@@ -348,22 +349,19 @@ fn check_shape(path: &str, shape: &ShapeSpec) -> Result<()> {
             three(&format!("{path}.sphere.center"), center)?;
             lengths("sphere", &[("radius", *radius)])
         }
-        ShapeSpec::Capsule { from, to, radius } => segment(path, "capsule", from, to, *radius, true),
-        ShapeSpec::Cylinder { from, to, radius } => segment(path, "cylinder", from, to, *radius, false),
+        ShapeSpec::Capsule { from, to, radius } => segment(path, "capsule", from, to, *radius),
+        ShapeSpec::Cylinder { from, to, radius, .. } => segment(path, "cylinder", from, to, *radius),
         ShapeSpec::Plane { point, normal } => {
             three(&format!("{path}.plane.point"), point)?;
             direction(&format!("{path}.plane.normal"), normal)
         }
-        ShapeSpec::Cup { radius, height, thickness } => {
+        ShapeSpec::Cup { radius, height, thickness, .. } => {
             lengths("cup", &[("radius", *radius), ("height", *height), ("thickness", *thickness)])
         }
-        ShapeSpec::Bowl { radius, thickness } => {
+        ShapeSpec::Bowl { radius, thickness, .. } => {
             lengths("bowl", &[("radius", *radius), ("thickness", *thickness)])
         }
-        ShapeSpec::Torus { radius, tube } => {
-            lengths("torus", &[("radius", *radius), ("tube", *tube)])?;
-            range(&format!("{path}.torus.tube"), *tube, 0.0, *radius)
-        }
+        ShapeSpec::Torus { radius, tube } => lengths("torus", &[("radius", *radius), ("tube", *tube)]),
         ShapeSpec::Mesh { file: name, scale } => {
             lengths("mesh", &[("scale", *scale)])?;
             file(&format!("{path}.mesh.file"), name)
@@ -379,17 +377,10 @@ fn check_shape(path: &str, shape: &ShapeSpec) -> Result<()> {
     }
 }
 
-fn segment(
-    path: &str,
-    kind: &str,
-    from: &[f64; 3],
-    to: &[f64; 3],
-    radius: f64,
-    may_be_point: bool,
-) -> Result<()> {
+fn segment(path: &str, kind: &str, from: &[f64; 3], to: &[f64; 3], radius: f64) -> Result<()> {
     three(&format!("{path}.{kind}.from"), from)?;
     three(&format!("{path}.{kind}.to"), to)?;
-    if from == to && !may_be_point {
+    if from == to {
         return Err(Error::scene(format!("{path}.{kind}.to"), "both ends are the same point"));
     }
     positive(&format!("{path}.{kind}.radius"), radius)
