@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Set `path` (as `liquids[0].viscosity`) in a JSON scene to `value`, which is JSON or else a word.
 /// Missing objects on the way are made; elements of lists must exist. Returns the new text, unchecked.
 pub fn set(text: &str, path: &str, value: &str) -> Result<String> {
-    let unreadable = |e: serde_json::Error| Error::scene(printable(path), printable(&e.to_string()));
+    let unreadable = |e: serde_json::Error| Error::scene(excerpt(path), excerpt(&e.to_string()));
     let mut root: Value = serde_json::from_str(text).map_err(unreadable)?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_string()));
     *place(&mut root, path)? = value;
@@ -14,7 +14,7 @@ pub fn set(text: &str, path: &str, value: &str) -> Result<String> {
 }
 
 fn place<'a>(root: &'a mut Value, path: &str) -> Result<&'a mut Value> {
-    let fault = |message: &str| Error::scene(printable(path), message);
+    let fault = |message: &str| Error::scene(excerpt(path), message);
     let mut here = root;
     for part in path.split('.') {
         let (key, indices) = part.split_once('[').map_or((part, None), |(k, i)| (k, Some(i)));
@@ -26,13 +26,13 @@ fn place<'a>(root: &'a mut Value, path: &str) -> Result<&'a mut Value> {
         }
         let object = here
             .as_object_mut()
-            .ok_or_else(|| fault(&format!("\"{}\" is not in an object", printable(key))))?;
+            .ok_or_else(|| fault(&format!("\"{}\" is not in an object", excerpt(key))))?;
         here = object.entry(key).or_insert(Value::Null);
         for index in indices.into_iter().flat_map(|i| i.split('[')) {
             let number = index.strip_suffix(']').and_then(|n| n.parse::<usize>().ok());
             let number = number.ok_or_else(|| fault("a path looks like liquids[0].viscosity"))?;
             let list =
-                here.as_array_mut().ok_or_else(|| fault(&format!("\"{}\" is not a list", printable(key))))?;
+                here.as_array_mut().ok_or_else(|| fault(&format!("\"{}\" is not a list", excerpt(key))))?;
             let count = list.len();
             here = list
                 .get_mut(number)
@@ -42,15 +42,19 @@ fn place<'a>(root: &'a mut Value, path: &str) -> Result<&'a mut Value> {
     Ok(here)
 }
 
-/// Text for a terminal: control characters become `�`, and what is very long is cut.
+/// Text for a terminal: control characters become `�`.
 pub fn printable(text: &str) -> String {
-    const LONGEST: usize = 2000;
     let safe = |c: char| if c.is_control() && c != '\n' || is_invisible(c) { '\u{fffd}' } else { c };
-    let mut out: String = text.chars().take(LONGEST).map(safe).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        out.push('…');
+    text.chars().map(safe).collect()
+}
+
+/// Words of the input for a message: safe to print, and cut where they are very long.
+pub(super) fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 1000;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => printable(&text[..end]) + "…",
+        None => printable(text),
     }
-    out
 }
 
 /// Marks that reorder or hide text on a terminal.

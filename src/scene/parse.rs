@@ -3,7 +3,7 @@
 //! The text is read straight into typed structs that deny unknown and repeated keys, so no tree of
 //! arbitrary size is built. The reader stops at 128 levels, and numbers that overflow are refused by it.
 
-use super::edit::{nearest, printable};
+use super::edit::{excerpt, nearest};
 use super::{SCENE_VERSION, Scene};
 use crate::error::{Error, Result};
 use serde::Deserialize;
@@ -99,8 +99,8 @@ fn explain(path: &str, message: &str) -> Error {
         what.to_string()
     };
     Error::scene(
-        printable(path),
-        printable(&format!(
+        excerpt(path),
+        excerpt(&format!(
             "{told}{}",
             position.replace(" at line", " (line") + if position.is_empty() { "" } else { ")" }
         )),

@@ -3,7 +3,7 @@
 //! Every number is checked: finite everywhere, positive or in a range where its meaning asks for it.
 //! The first fault is returned with its path and the fix.
 
-use super::edit::{nearest, printable};
+use super::edit::{excerpt, nearest, printable};
 use super::{
     Blend, Body, Domain, Force, Keyed, Liquid, PRESETS, Resolution, SCENE_VERSION, Scene, ShapeSpec,
     Transform,
@@ -391,7 +391,7 @@ fn missing<'a>(path: &str, kind: &str, name: &str, known: impl Iterator<Item = &
     let all: Vec<_> = known.collect();
     let there =
         if all.is_empty() { "there are none".into() } else { format!("there are: {}", all.join(", ")) };
-    Error::scene(path, printable(&format!("no {kind} is called \"{name}\"{hint} {there}")))
+    Error::scene(path, excerpt(&format!("no {kind} is called \"{name}\"{hint} {there}")))
 }
 
 fn range(path: &str, x: f64, low: f64, high: f64) -> Result<()> {

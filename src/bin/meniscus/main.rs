@@ -1,3 +1,40 @@
-//! The command `meniscus`.
+//! The command `meniscus`: scenes in, frames and pictures out.
 
-fn main() {}
+mod args;
+mod check;
+mod exit;
+mod load;
+mod presets;
+mod terminal;
+
+use args::{Cli, Command};
+use clap::Parser;
+use meniscus::{Cancel, Result};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let stop = Cancel::new();
+    exit::cancel_on_signals(&stop);
+    match std::panic::catch_unwind(|| dispatch(&cli.command, &stop)) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
+            terminal::complain(&format!("meniscus: {error}"));
+            ExitCode::from(exit::code(&error))
+        }
+        Err(_) => {
+            terminal::complain(
+                "meniscus: this is a fault of meniscus itself; please report it with the scene",
+            );
+            ExitCode::from(exit::INTERNAL)
+        }
+    }
+}
+
+fn dispatch(command: &Command, _stop: &Cancel) -> Result<()> {
+    match command {
+        Command::Check(args) => check::check(args),
+        Command::Schema => presets::schema(),
+        Command::Presets { json } => presets::presets(*json),
+    }
+}

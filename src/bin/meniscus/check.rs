@@ -1,0 +1,130 @@
+//! `meniscus check`: the scene in an artist's words, before anything is simulated.
+
+use super::args::CheckArgs;
+use super::load::{Loaded, load};
+use super::presets::print_json;
+use super::terminal::{count, length, say, short};
+use meniscus::geometry::TriMesh;
+use meniscus::io::mesh;
+use meniscus::scene::{Finding, Scene, Severity};
+use meniscus::{Error, Result};
+use std::collections::BTreeMap;
+
+/// Print what the scene is and what is doubtful about it; an error if it cannot work.
+pub fn check(args: &CheckArgs) -> Result<()> {
+    let loaded = load(&args.scene)?;
+    let mut findings = loaded.scene.preflight();
+    look_at_meshes(&loaded, &mut findings);
+    findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
+    match args.json {
+        true => print_json(&findings)?,
+        false => print(&loaded, &findings),
+    }
+    match findings.iter().find(|f| f.severity == Severity::Error) {
+        Some(worst) => Err(Error::scene(worst.path.clone(), worst.message.clone())),
+        None => Ok(()),
+    }
+}
+
+fn print(loaded: &Loaded, findings: &[Finding]) {
+    let scene = loaded.scene.to_si();
+    say(&format!("{} {}", loaded.file.display(), scene.name));
+    describe(&scene).iter().for_each(|line| say(&format!("  {line}")));
+    for f in findings {
+        let word = match f.severity {
+            Severity::Info => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        say(&format!("  {word}: {}: {}", f.path, f.message));
+    }
+    if findings.is_empty() {
+        say("  no doubts");
+    }
+}
+
+/// Time, space and what is in it.
+fn describe(scene: &Scene) -> Vec<String> {
+    let [first, last] = scene.frames;
+    let cell = scene.cell();
+    let mut lines = vec![
+        format!(
+            "{} frames ({first} to {last}) at {} a second, {} s of liquid",
+            last - first + 1,
+            scene.fps,
+            short(scene.seconds(last as f64))
+        ),
+        match &scene.domain {
+            Some(d) => {
+                let n: [f64; 3] = std::array::from_fn(|a| ((d.max[a] - d.min[a]) / cell).round().max(1.0));
+                let total = count(n.iter().product::<f64>() as u64);
+                format!(
+                    "cells of {} (particle separation {}), {} × {} × {} in the domain: {total}",
+                    length(cell),
+                    length(0.5 * cell),
+                    n[0],
+                    n[1],
+                    n[2]
+                )
+            }
+            None => {
+                format!("cells of {} (particle separation {}), unbounded", length(cell), length(0.5 * cell))
+            }
+        },
+    ];
+    lines.push(format!(
+        "{} volumes, {} emitters, {} colliders, {} floating bodies",
+        scene.initial.len(),
+        scene.emitters.len(),
+        scene.colliders.len(),
+        scene.bodies.len()
+    ));
+    lines
+}
+
+/// Read every mesh of the scene; open ones are allowed as walls but not as liquid.
+fn look_at_meshes(loaded: &Loaded, findings: &mut Vec<Finding>) {
+    let scene = &loaded.scene;
+    let colliders =
+        scene.colliders.iter().enumerate().map(|(i, c)| (format!("colliders[{i}]"), &c.shape, false));
+    let volumes = scene.initial.iter().enumerate().map(|(i, v)| (format!("initial[{i}]"), &v.shape, true));
+    let emitters = scene.emitters.iter().enumerate().map(|(i, e)| (format!("emitters[{i}]"), &e.shape, true));
+    let bodies = scene.bodies.iter().enumerate().map(|(i, b)| (format!("bodies[{i}]"), &b.shape, true));
+    for (path, shape, must_close) in colliders.chain(volumes).chain(emitters).chain(bodies) {
+        for file in shape.files() {
+            let found = match mesh::read(loaded.base.join(file)) {
+                Ok(mesh) if mesh.is_empty() => Some((Severity::Error, "it has no triangles".to_string())),
+                Ok(mesh) => openness(&mesh, must_close),
+                Err(e) => Some((Severity::Error, e.to_string())),
+            };
+            if let Some((severity, message)) = found {
+                findings.push(Finding::new(severity, path.clone(), format!("{file}: {message}")));
+            }
+        }
+    }
+}
+
+/// What the edges of a mesh say: each edge of a closed surface has two triangles, one in each direction.
+fn openness(mesh: &TriMesh, must_close: bool) -> Option<(Severity, String)> {
+    let mut edges: BTreeMap<[u32; 2], u32> = BTreeMap::new();
+    for t in &mesh.triangles {
+        for k in 0..3 {
+            let (a, b) = (t[k], t[(k + 1) % 3]);
+            *edges.entry([a.min(b), a.max(b)]).or_default() += 1;
+        }
+    }
+    let open = edges.values().filter(|n| **n == 1).count();
+    let many = edges.values().filter(|n| **n > 2).count();
+    match (open, many, must_close) {
+        (0, 0, _) => None,
+        (0, _, _) => Some((Severity::Info, format!("{many} edges have more than two triangles"))),
+        (_, _, true) => Some((
+            Severity::Warning,
+            format!("it is open along {open} edges; liquid and bodies need closed meshes"),
+        )),
+        _ => Some((
+            Severity::Info,
+            format!("it is open along {open} edges and is treated as a thin wall with two sides"),
+        )),
+    }
+}
