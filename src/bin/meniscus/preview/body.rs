@@ -28,7 +28,11 @@ pub struct Body {
     faces: Vec<Vec3>,
     normals: Vec<[Vec3; 3]>,
     speeds: Option<Vec<f64>>,
+    outline: Vec<Vec3>,
 }
+
+/// Vertices of an outline, at most.
+const OUTLINE: usize = 4000;
 
 impl Body {
     /// Check the mesh and prepare it; `crease_degrees` of 180 smooths everything.
@@ -44,15 +48,13 @@ impl Body {
             faces,
             normals,
             speeds: speeds(mesh),
+            outline: mesh.positions.iter().step_by(mesh.positions.len().div_ceil(OUTLINE)).copied().collect(),
         })
     }
 
-    pub fn bounds(&self) -> Aabb {
-        self.bounds
-    }
-
-    pub fn has_speeds(&self) -> bool {
-        self.speeds.is_some()
+    /// Some hundred to some thousand of its vertices, to frame it by.
+    pub fn outline(&self) -> &[Vec3] {
+        &self.outline
     }
 
     /// Speed at a point of the surface, m/s; 0 if the mesh has no velocities.
@@ -203,14 +205,6 @@ pub fn speeds(mesh: &TriMesh) -> Option<Vec<f64>> {
     let speed = |v: &[f32]| Vec3::new(v[0].into(), v[1].into(), v[2].into()).norm();
     let finite = |s: f64| if s.is_finite() { s } else { 0.0 };
     Some(velocity.data.chunks_exact(3).map(|v| finite(speed(v))).collect())
-}
-
-/// How a body is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
-    Solid,
-    Glass,
-    Hidden,
 }
 
 /// The matte colour of a collider.

@@ -1,11 +1,11 @@
 //! Eight-bit pictures in sRGB, and how they reach a file.
 //!
-//! A picture is written beside its name and renamed when whole, so a reader never sees half a file.
 //! Animations are APNG: every frame a full picture, shown for the same fraction of a second.
 
+use meniscus::io::atomic;
+use meniscus::math::elementary::pow;
 use meniscus::{Error, Result};
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// A colour: linear light while rendering, display values in 0..1 when painting.
@@ -52,11 +52,39 @@ impl Image {
 
     /// Write the picture as a PNG.
     pub fn write_png(&self, path: &Path) -> Result<()> {
-        write_whole(path, |file| {
+        atomic::write_with(path, |file| {
             let mut writer = encoder(file, self).write_header()?;
-            writer.write_image_data(self.pixels.as_flattened())
+            writer.write_image_data(self.pixels.as_flattened())?;
+            Ok(writer.finish()?)
         })
     }
+
+    /// The picture at 1/n of its size, each pixel the mean of n × n in linear light.
+    pub fn shrunk(&self, n: usize) -> Image {
+        let (width, height) = ((self.width / n).max(1), (self.height / n).max(1));
+        let linear: Vec<f64> = (0..256).map(|b| linear(b as f64 / 255.0)).collect();
+        let pixel = |i: usize| {
+            let block = (0..n * n).map(|k| ((i % width) * n + k % n, (i / width) * n + k / n));
+            let inside = block.filter(|(x, y)| *x < self.width && *y < self.height);
+            let mut sum = [0.0; 4];
+            for p in inside.map(|(x, y)| self.pixel(x, y)) {
+                (0..3).for_each(|a| sum[a] += linear[p[a] as usize]);
+                sum[3] += 1.0;
+            }
+            std::array::from_fn(|a| (srgb(sum[a] / sum[3]) * 255.0).round() as u8)
+        };
+        Image { width, height, pixels: (0..width * height).map(pixel).collect() }
+    }
+}
+
+/// Light to display values: the transfer curve of IEC 61966-2-1.
+pub fn srgb(linear: f64) -> f64 {
+    if linear <= 0.003_130_8 { 12.92 * linear } else { 1.055 * pow(linear, 1.0 / 2.4) - 0.055 }
+}
+
+/// Display values to light, the inverse of [`srgb`].
+fn linear(srgb: f64) -> f64 {
+    if srgb <= 0.040_45 { srgb / 12.92 } else { pow((srgb + 0.055) / 1.055, 2.4) }
 }
 
 /// Write frames of one size as an animated PNG that shows `fps` of them a second, for ever.
@@ -66,12 +94,13 @@ pub fn write_animation(frames: &[Image], fps: f64, path: &Path) -> Result<()> {
         return Err(Error::invalid("animation", "the frames differ in size"));
     }
     let (numerator, denominator) = frame_delay(fps);
-    write_whole(path, |file| {
+    atomic::write_with(path, |file| {
         let mut encoder = encoder(file, first);
         encoder.set_animated(frames.len() as u32, 0)?;
         encoder.set_frame_delay(numerator, denominator)?;
         let mut writer = encoder.write_header()?;
-        frames.iter().try_for_each(|f| writer.write_image_data(f.pixels.as_flattened()))
+        frames.iter().try_for_each(|f| writer.write_image_data(f.pixels.as_flattened()))?;
+        Ok(writer.finish()?)
     })
 }
 
@@ -84,7 +113,7 @@ fn frame_delay(fps: f64) -> (u16, u16) {
     }
 }
 
-fn encoder<'a>(file: &'a mut BufWriter<File>, image: &Image) -> png::Encoder<'a, &'a mut BufWriter<File>> {
+fn encoder<'a, W: Write>(file: W, image: &Image) -> png::Encoder<'a, W> {
     let mut encoder = png::Encoder::new(file, image.width as u32, image.height as u32);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
@@ -93,26 +122,10 @@ fn encoder<'a>(file: &'a mut BufWriter<File>, image: &Image) -> png::Encoder<'a,
     encoder
 }
 
-/// Write into `path` + ".part" and give it its name when it is complete.
-fn write_whole(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), png::EncodingError>,
-) -> Result<()> {
-    let part = path.with_extension("png.part");
-    let failed = |e: &std::io::Error| {
-        let _ = std::fs::remove_file(&part);
-        Error::io(path, e)
-    };
-    let mut file = BufWriter::new(File::create(&part).map_err(|e| Error::io(&part, &e))?);
-    write(&mut file).map_err(|e| failed(&std::io::Error::other(e)))?;
-    file.flush().and_then(|()| file.get_ref().sync_all()).map_err(|e| failed(&e))?;
-    drop(file);
-    std::fs::rename(&part, path).map_err(|e| failed(&e))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
 
     fn folder(name: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("meniscus-image-{name}-{}", std::process::id()));
@@ -138,7 +151,6 @@ mod tests {
         let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
         reader.next_frame(&mut bytes).unwrap();
         assert_eq!(bytes, gradient(0).pixels.as_flattened());
-        assert!(!folder.join("a.png.part").exists());
         std::fs::remove_dir_all(folder).unwrap();
     }
 
@@ -161,6 +173,14 @@ mod tests {
         assert!((delay - 1.0 / 24.0).abs() < 1e-12);
         assert!(write_animation(&[], 24.0, &path).is_err());
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_checkerboard_shrinks_to_the_grey_of_its_light() {
+        let mut image = Image::filled(6, 4, [0; 3]);
+        (0..24).filter(|i| (i % 6 + i / 6) % 2 == 0).for_each(|i| image.pixels[i] = [255; 3]);
+        // Half the light is 188 in sRGB, not 128.
+        assert_eq!(image.shrunk(2), Image::filled(3, 2, [188; 3]));
     }
 
     #[test]

@@ -8,11 +8,10 @@
 use super::camera::{Lens, Projection};
 use super::environment::Environment;
 use super::ground::GroundLight;
-use super::image::{Image, Rgb};
+use super::image::{Image, Rgb, srgb};
 use super::sampling::{Samples, dither};
 use super::stage::{RenderScene, Stage};
 use super::trace::Tracer;
-use meniscus::math::elementary::pow;
 use meniscus::{Error, Result};
 use rayon::prelude::*;
 
@@ -184,9 +183,4 @@ fn tone(light: &Rgb) -> Rgb {
 /// Display light to a byte of sRGB, rounded up with the probability of its fraction.
 fn quantise(linear: f64, noise: f64) -> u8 {
     (srgb(linear) * 255.0 + 0.5 + (noise - 0.5) * 0.9).clamp(0.0, 255.0) as u8
-}
-
-/// The transfer curve of IEC 61966-2-1.
-pub fn srgb(linear: f64) -> f64 {
-    if linear <= 0.003_130_8 { 12.92 * linear } else { 1.055 * pow(linear, 1.0 / 2.4) - 0.055 }
 }

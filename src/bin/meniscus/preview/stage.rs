@@ -4,12 +4,13 @@
 //! reflection and a darker rim, the liquid bends it. The ground is the plane y = height, seen from
 //! above only.
 
-use super::body::{Body, Contact, Look, Placed};
+use super::body::{Body, Contact, Placed};
 use super::camera::{Camera, Ray};
 use super::image::Rgb;
 use super::optics::{absorption, transmitted};
 use meniscus::geometry::TriMesh;
 use meniscus::math::{Aabb, Pose, Vec3};
+use meniscus::scene::Look;
 use meniscus::{Error, Result};
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
 //! Pictures of shapes with known answers.
 
-use super::body::Look;
 use super::camera::{Camera, Projection};
 use super::image::{Image, Rgb};
 use super::render::{Quality, render};
@@ -8,6 +7,7 @@ use super::shapes;
 use super::stage::{Collider, RenderScene, Shade};
 use meniscus::geometry::TriMesh;
 use meniscus::math::{Aabb, Pose, Vec3};
+use meniscus::scene::Look;
 
 /// A scene with the given liquid and colliders, seen by the automatic camera.
 fn scene<'a>(surface: Option<&'a TriMesh>, colliders: &'a [Collider]) -> RenderScene<'a> {

@@ -1,0 +1,125 @@
+//! What a picture needs from a cache folder: the liquid, colliders where they stood, litres.
+//!
+//! The manifest lists what there is; a report places the colliders of its frame. A file that is
+//! missing or broken is named.
+
+use super::caption::Caption;
+use super::stage::Collider;
+use meniscus::geometry::TriMesh;
+use meniscus::io::cache::{Manifest, ManifestCollider};
+use meniscus::math::{Aabb, Pose, Vec3};
+use meniscus::scene::Look;
+use meniscus::{Error, Result, io};
+use nalgebra::{Quaternion, UnitQuaternion};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+#[derive(Deserialize)]
+struct Report {
+    time: Option<f64>,
+    litres: Option<f64>,
+    litres_expected: Option<f64>,
+    #[serde(default)]
+    colliders: Vec<PlacedCollider>,
+}
+
+#[derive(Deserialize)]
+struct PlacedCollider {
+    name: String,
+    translate: [f64; 3],
+    rotate_quaternion_wxyz: [f64; 4],
+}
+
+/// One frame, ready to draw.
+pub struct Frame {
+    pub surface: TriMesh,
+    pub colliders: Vec<Collider>,
+    pub caption: Caption,
+}
+
+/// A cache that is open for reading.
+pub struct Cache {
+    pub folder: PathBuf,
+    pub manifest: Manifest,
+    rigid: BTreeMap<String, Collider>,
+}
+
+impl Cache {
+    pub fn open(folder: &Path) -> Result<Self> {
+        let manifest = Manifest::read(folder)?;
+        let mut rigid = BTreeMap::new();
+        for listed in manifest.colliders.iter().filter(|c| c.look != Look::Hidden && !c.deforming) {
+            let mesh = io::mesh::read(Manifest::collider_file(folder, listed, 0))?;
+            let collider = Collider::new(&listed.name, &mesh, Pose::identity(), listed.look)?;
+            rigid.insert(listed.name.clone(), collider);
+        }
+        Ok(Self { folder: folder.to_path_buf(), manifest, rigid })
+    }
+
+    /// The domain, if it has an end.
+    pub fn domain(&self) -> Option<Aabb> {
+        self.manifest.bounds.map(|[lo, hi]| Aabb::new(Vec3::from(lo), Vec3::from(hi)))
+    }
+
+    /// The liquid of a frame; an empty mesh where there is none yet.
+    pub fn surface(&self, frame: i64) -> Result<TriMesh> {
+        let Some(path) = self.manifest.surface_file(&self.folder, frame) else { return Ok(TriMesh::default()) };
+        let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, &e))?;
+        let name = path.display().to_string();
+        // A PLY without triangles is a frame without liquid.
+        if bytes.starts_with(b"ply") { io::mesh::parse_points(&name, &bytes) } else { io::mesh::parse(&name, &bytes) }
+    }
+
+    fn report(&self, frame: i64) -> Result<Report> {
+        let path = Manifest::report_file(&self.folder, frame);
+        let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, &e))?;
+        serde_json::from_str(&text).map_err(|e| Error::Format {
+            file: path.display().to_string(),
+            place: format!("line {}", e.line()),
+            message: e.to_string(),
+        })
+    }
+
+    /// The colliders of a frame, where they stand in it.
+    pub fn colliders(&self, frame: i64) -> Result<Vec<Collider>> {
+        self.place(frame, &self.report(frame)?)
+    }
+
+    fn place(&self, frame: i64, report: &Report) -> Result<Vec<Collider>> {
+        let visible = self.manifest.colliders.iter().filter(|c| c.look != Look::Hidden);
+        visible.map(|listed| self.collider(frame, listed, report)).collect()
+    }
+
+    fn collider(&self, frame: i64, listed: &ManifestCollider, report: &Report) -> Result<Collider> {
+        let placed = report.colliders.iter().find(|c| c.name == listed.name);
+        let pose = placed.map_or(Ok(Pose::identity()), pose_of)?;
+        if let Some(rigid) = self.rigid.get(&listed.name) {
+            return Ok(Collider { pose, ..rigid.clone() });
+        }
+        let mesh = io::mesh::read(Manifest::collider_file(&self.folder, listed, frame))?;
+        Collider::new(&listed.name, &mesh, pose, listed.look)
+    }
+
+    pub fn frame(&self, frame: i64) -> Result<Frame> {
+        let report = self.report(frame)?;
+        let since = frame.saturating_sub(self.manifest.range[0]) as f64;
+        let caption = Caption {
+            frame,
+            seconds: report.time.unwrap_or(since * self.manifest.fps.frame_seconds()),
+            litres: report.litres,
+            litres_expected: report.litres_expected,
+        };
+        Ok(Frame { surface: self.surface(frame)?, colliders: self.place(frame, &report)?, caption })
+    }
+}
+
+fn pose_of(placed: &PlacedCollider) -> Result<Pose> {
+    let [w, x, y, z] = placed.rotate_quaternion_wxyz;
+    let turn = Quaternion::new(w, x, y, z);
+    let finite = placed.translate.iter().all(|v| v.is_finite()) && turn.norm().is_finite();
+    if !finite || turn.norm() < 1e-9 {
+        return Err(Error::geometry(&placed.name, "its pose in the report is not finite"));
+    }
+    Ok(Pose { rotation: UnitQuaternion::new_normalize(turn), translation: Vec3::from(placed.translate) })
+}
