@@ -1,6 +1,7 @@
 //! The words of the command line.
 
 use super::exit;
+use super::preview::PreviewArgs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -17,6 +18,9 @@ pub enum Command {
     /// Look at a scene before it is run: mistakes, doubts, memory and disk
     #[command(after_help = "Example: meniscus check examples/scenes/demo.json")]
     Check(CheckArgs),
+    /// Draw the frames of a cache: contact sheet, pictures, animation
+    #[command(after_help = "Example: meniscus preview cache --stills --frames 1-48")]
+    Preview(PreviewArgs),
     /// Print the JSON Schema of scenes, with the meaning and unit of every value
     #[command(after_help = "Example: meniscus schema > scene.schema.json")]
     Schema,

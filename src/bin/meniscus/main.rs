@@ -5,6 +5,7 @@ mod check;
 mod exit;
 mod load;
 mod presets;
+mod preview;
 mod terminal;
 
 use args::{Cli, Command};
@@ -31,9 +32,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(command: &Command, _stop: &Cancel) -> Result<()> {
+fn dispatch(command: &Command, stop: &Cancel) -> Result<()> {
     match command {
         Command::Check(args) => check::check(args),
+        Command::Preview(args) => preview::main(args, stop),
         Command::Schema => presets::schema(),
         Command::Presets { json } => presets::presets(*json),
     }

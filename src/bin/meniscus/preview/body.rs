@@ -134,7 +134,10 @@ fn check(name: &str, mesh: &TriMesh) -> Result<()> {
     }
     let count = mesh.positions.len();
     if let Some(t) = mesh.triangles.iter().position(|t| t.iter().any(|v| *v as usize >= count)) {
-        return Err(Error::geometry(name, format!("triangle {t} uses a vertex beyond the {count} there are")));
+        return Err(Error::geometry(
+            name,
+            format!("triangle {t} uses a vertex beyond the {count} there are"),
+        ));
     }
     Ok(())
 }
@@ -162,7 +165,8 @@ fn corner_normals(mesh: &TriMesh, areas: &[Vec3], least_cosine: f64) -> Vec<[Vec
     let normal = |t: usize, v: u32| {
         let own = unit_or_up(areas[t]);
         let near = &around[start[v as usize]..start[v as usize + 1]];
-        let alike = near.iter().map(|o| areas[*o as usize]).filter(|a| a.dot(&own) >= least_cosine * a.norm());
+        let alike =
+            near.iter().map(|o| areas[*o as usize]).filter(|a| a.dot(&own) >= least_cosine * a.norm());
         unit_or_up(alike.sum())
     };
     joined.iter().enumerate().map(|(t, corners)| corners.map(|v| normal(t, v))).collect()

@@ -64,11 +64,17 @@ impl Cache {
 
     /// The liquid of a frame; an empty mesh where there is none yet.
     pub fn surface(&self, frame: i64) -> Result<TriMesh> {
-        let Some(path) = self.manifest.surface_file(&self.folder, frame) else { return Ok(TriMesh::default()) };
+        let Some(path) = self.manifest.surface_file(&self.folder, frame) else {
+            return Ok(TriMesh::default());
+        };
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, &e))?;
         let name = path.display().to_string();
         // A PLY without triangles is a frame without liquid.
-        if bytes.starts_with(b"ply") { io::mesh::parse_points(&name, &bytes) } else { io::mesh::parse(&name, &bytes) }
+        if bytes.starts_with(b"ply") {
+            io::mesh::parse_points(&name, &bytes)
+        } else {
+            io::mesh::parse(&name, &bytes)
+        }
     }
 
     fn report(&self, frame: i64) -> Result<Report> {

@@ -70,7 +70,8 @@ impl Camera {
 
     /// Read `ex,ey,ez,tx,ty,tz[,fov_degrees]`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let usage = "a camera is ex,ey,ez,tx,ty,tz[,fov_degrees]: where it stands, what it looks at, its angle";
+        let usage =
+            "a camera is ex,ey,ez,tx,ty,tz[,fov_degrees]: where it stands, what it looks at, its angle";
         let numbers: Vec<f64> = text
             .split(',')
             .map(|n| n.trim().parse().map_err(|_| format!("'{n}' is not a number; {usage}")))

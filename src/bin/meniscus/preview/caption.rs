@@ -71,7 +71,9 @@ pub fn draw_speed_legend(image: &mut Image, max: f64) {
         let bytes = [colour.x, colour.y, colour.z].map(|c| (srgb(c) * 255.0).round() as u8);
         (0..width as i64).for_each(|x| image.blend(left as i64 + x, top as i64 + y, bytes, 1.0));
     }
-    for (share, word) in [(1.0, format!("{max:.2} m/s")), (0.5, format!("{:.2}", 0.5 * max)), (0.0, "0".to_string())] {
+    for (share, word) in
+        [(1.0, format!("{max:.2} m/s")), (0.5, format!("{:.2}", 0.5 * max)), (0.0, "0".to_string())]
+    {
         let at = left - 0.8 * size - text_width(&word, 0.8 * size);
         draw_text(image, &word, at, top + height * (1.0 - share) - 0.4 * size, 0.8 * size, INK);
     }

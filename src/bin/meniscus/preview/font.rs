@@ -116,7 +116,8 @@ fn segments(c: char) -> Vec<[[f64; 2]; 2]> {
     let mut pieces = Vec::new();
     for stroke in strokes(c).split_whitespace() {
         let (smooth, closed) = (stroke.starts_with(['~', '@']), stroke.starts_with('@'));
-        let digits: Vec<f64> = stroke.bytes().filter(u8::is_ascii_digit).map(|d| f64::from(d - b'0')).collect();
+        let digits: Vec<f64> =
+            stroke.bytes().filter(u8::is_ascii_digit).map(|d| f64::from(d - b'0')).collect();
         let mut points: Vec<[f64; 2]> = digits.chunks_exact(2).map(|p| [p[0], p[1]]).collect();
         if smooth {
             (0..3).for_each(|_| points = cut_corners(&points, closed));
@@ -130,7 +131,8 @@ fn segments(c: char) -> Vec<[[f64; 2]; 2]> {
 }
 
 fn advance(c: char) -> f64 {
-    let right = strokes(c).split_whitespace().flat_map(|s| s.trim_start_matches(['~', '@']).bytes().step_by(2));
+    let right =
+        strokes(c).split_whitespace().flat_map(|s| s.trim_start_matches(['~', '@']).bytes().step_by(2));
     GAP + right.map(|d| f64::from(d - b'0')).fold(if c == ' ' { 1.2 } else { 0.0 }, f64::max)
 }
 
@@ -148,7 +150,15 @@ pub fn draw_text(image: &mut Image, text: &str, x: f64, y: f64, size: f64, colou
     draw_strokes(image, text, [x, y], size, pen, colour, 1.0);
 }
 
-fn draw_strokes(image: &mut Image, text: &str, at: [f64; 2], size: f64, pen: f64, colour: [u8; 3], alpha: f64) {
+fn draw_strokes(
+    image: &mut Image,
+    text: &str,
+    at: [f64; 2],
+    size: f64,
+    pen: f64,
+    colour: [u8; 3],
+    alpha: f64,
+) {
     let unit = size / 6.0;
     let mut left = at[0];
     for c in text.chars() {
@@ -179,8 +189,7 @@ fn distance(p: [f64; 2], [a, b]: &[[f64; 2]; 2]) -> f64 {
 mod tests {
     use super::*;
 
-    const USED: &str =
-        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.,:%+-=/()_'!?";
+    const USED: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.,:%+-=/()_'!?";
 
     #[test]
     fn every_character_has_strokes_of_its_own() {
@@ -210,7 +219,8 @@ mod tests {
             USED.chars().filter(|c| !"IO".contains(*c)).map(|c| (c, picture(c))).collect();
         for (i, (a, pa)) in pictures.iter().enumerate() {
             for (b, pb) in &pictures[i + 1..] {
-                let differ = pa.pixels.iter().zip(&pb.pixels).filter(|(x, y)| x[0].abs_diff(y[0]) > 64).count();
+                let differ =
+                    pa.pixels.iter().zip(&pb.pixels).filter(|(x, y)| x[0].abs_diff(y[0]) > 64).count();
                 assert!(differ >= 2, "{a} and {b} look alike");
             }
         }

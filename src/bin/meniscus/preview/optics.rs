@@ -33,8 +33,7 @@ pub fn reflect(d: &Vec3, n: &Vec3) -> Vec3 {
 pub fn refract(d: &Vec3, n: &Vec3, ratio: f64) -> Option<Vec3> {
     let cosine = -d.dot(n);
     let sine_squared = (1.0 - cosine * cosine) / (ratio * ratio);
-    (sine_squared < 1.0)
-        .then(|| ((d + n * cosine) / ratio - n * (1.0 - sine_squared).sqrt()).normalize())
+    (sine_squared < 1.0).then(|| ((d + n * cosine) / ratio - n * (1.0 - sine_squared).sqrt()).normalize())
 }
 
 /// Absorption per metre for a colour that is left after `depth` metres.

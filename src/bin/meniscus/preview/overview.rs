@@ -48,7 +48,12 @@ impl Overview {
             let what = cache.folder.display().to_string();
             return Err(Error::geometry(what, "neither liquid nor collider is there to look at"));
         }
-        Ok(Self { points: liquid, bounds, ground: bounds.lo.y, top_speed: quantile(&mut fast, 0.999).max(1e-3) })
+        Ok(Self {
+            points: liquid,
+            bounds,
+            ground: bounds.lo.y,
+            top_speed: quantile(&mut fast, 0.999).max(1e-3),
+        })
     }
 
     pub fn camera(&self, aspect: f64) -> Result<Camera> {

@@ -76,7 +76,10 @@ const LARGEST: usize = 16384;
 /// Draw a scene.
 pub fn render(scene: &RenderScene, [width, height]: [usize; 2], quality: Quality) -> Result<Image> {
     if width == 0 || height == 0 || width > LARGEST || height > LARGEST {
-        return Err(Error::invalid("picture size", format!("{width}x{height} is not from 1x1 to {LARGEST}x{LARGEST}")));
+        return Err(Error::invalid(
+            "picture size",
+            format!("{width}x{height} is not from 1x1 to {LARGEST}x{LARGEST}"),
+        ));
     }
     let liquid = scene.liquid()?;
     let effort = quality.effort();

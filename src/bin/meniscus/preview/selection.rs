@@ -11,7 +11,9 @@ impl Selection {
     pub fn parse(text: &str) -> Result<Self, String> {
         let number = |n: &str, open: i64| match n.trim() {
             "" => Ok(open),
-            n => n.parse::<i64>().map_err(|_| format!("'{n}' is not a frame number; frames are like 1-48 or 1,5,9")),
+            n => n
+                .parse::<i64>()
+                .map_err(|_| format!("'{n}' is not a frame number; frames are like 1-48 or 1,5,9")),
         };
         // Two dots also serve where a minus sign would be taken for a range.
         let range = |part: &str| match part.split_once("..").or_else(|| part.split_once('-')) {

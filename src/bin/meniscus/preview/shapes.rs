@@ -87,7 +87,11 @@ pub fn pool_in_bowl(radius: f64, inner: f64, level: f64, segments: usize) -> Tri
     let under = sheet(segments, rows, |u, v| {
         let (a, turn) = (rim_angle * v, TAU * (u % 1.0));
         let wave = 0.006 * inner * (3.0 * turn).sin() * v.powi(8);
-        Vec3::new(inner * a.sin() * turn.cos(), radius - inner * a.cos() + wave, -inner * a.sin() * turn.sin())
+        Vec3::new(
+            inner * a.sin() * turn.cos(),
+            radius - inner * a.cos() + wave,
+            -inner * a.sin() * turn.sin(),
+        )
     });
     let mut mesh = sheet(segments, rows, |u, v| {
         let (r, turn) = (rim * (1.0 - v), TAU * (u % 1.0));

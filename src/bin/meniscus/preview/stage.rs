@@ -19,10 +19,15 @@ use std::sync::Arc;
 pub enum Shade {
     /// Clear with reflections and a tint that deepens with the path through it.
     Water,
-    /// Matte, to judge the shape.
-    Clay,
+    /// Opaque, of one colour under a clear coat.
+    Paint(Rgb),
     /// Coloured by speed, from rest to `max` metres a second.
     Speed { max: f64 },
+}
+
+impl Shade {
+    /// For judging the shape alone.
+    pub const CLAY: Shade = Shade::Paint(Rgb::new(0.30, 0.42, 0.52));
 }
 
 /// A collider, prepared once and placed anew each frame.
@@ -36,10 +41,6 @@ pub struct Collider {
 impl Collider {
     pub fn new(name: &str, mesh: &TriMesh, pose: Pose, look: Look) -> Result<Self> {
         Ok(Self { body: Arc::new(Body::new(name, mesh, 42.0)?), pose, look })
-    }
-
-    pub fn bounds(&self) -> Aabb {
-        Placed::new(&self.body, &self.pose).bounds
     }
 }
 
@@ -64,14 +65,19 @@ pub struct RenderScene<'a> {
 impl RenderScene<'_> {
     fn check(&self) -> Result<()> {
         let finite = |v: &Vec3| v.iter().all(|c| c.is_finite());
-        if !finite(&self.camera.eye) || !finite(&self.camera.target) || self.camera.eye == self.camera.target {
+        if !finite(&self.camera.eye) || !finite(&self.camera.target) || self.camera.eye == self.camera.target
+        {
             return Err(Error::invalid("camera", "its position and target must be finite and apart"));
         }
         if self.bounds.is_empty() || !finite(&self.bounds.lo) || !finite(&self.bounds.hi) {
             return Err(Error::invalid("bounds", "the box of the picture must be finite and not empty"));
         }
         let numbers = [self.tint_depth, self.touch, self.ground.unwrap_or(0.0)];
-        if numbers.iter().any(|v| !v.is_finite()) || self.tint_depth <= 0.0 || self.touch < 0.0 || !finite(&self.tint) {
+        if numbers.iter().any(|v| !v.is_finite())
+            || self.tint_depth <= 0.0
+            || self.touch < 0.0
+            || !finite(&self.tint)
+        {
             return Err(Error::invalid("picture", "tint, tint depth, touch and ground must be finite"));
         }
         Ok(())

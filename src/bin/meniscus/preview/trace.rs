@@ -92,7 +92,7 @@ impl Tracer<'_> {
     fn liquid(&self, part: &Part, contact: &Contact, samples: &Samples) -> Rgb {
         match self.stage.shade {
             Shade::Water => self.interface(part, contact, samples),
-            Shade::Clay => self.glossy(part, contact, Rgb::new(0.36, 0.50, 0.62), samples),
+            Shade::Paint(colour) => self.glossy(part, contact, colour, samples),
             Shade::Speed { max } => {
                 let colour = speed_colour(self.stage.speed(contact) / max);
                 self.glossy(part, contact, colour, samples)
@@ -111,7 +111,8 @@ impl Tracer<'_> {
         let mirrored = reflect(&d, &normal);
         let follow = |direction: Vec3, inside: bool, share: f64| {
             let weight = part.weight * share;
-            let next = Part { ray: Ray { origin: point, direction }, inside, bounces: part.bounces + 1, weight };
+            let next =
+                Part { ray: Ray { origin: point, direction }, inside, bounces: part.bounces + 1, weight };
             if weight < FAINT || next.bounces > self.bounces {
                 return self.far_light(&direction, inside);
             }
