@@ -103,7 +103,7 @@ fn wrong_options_are_explained() {
         (&["--camera", "1,2,3"], "ex,ey,ez"),
         (&["--ground", "nan"], "finite"),
         (&["--top-speed", "0"], "more than 0"),
-        (&["--orthographic", "-1"], "orthographic"),
+        (&["--orthographic", "0"], "orthographic"),
         (&["--quality", "superb"], "best"),
     ];
     for (words, expected) in cases {

@@ -56,7 +56,7 @@ pub fn volume(litres: f64) -> String {
     match litres.abs() {
         l if l >= 1000.0 => format!("{:.3} m3", litres / 1000.0),
         l if l >= 0.1 => format!("{litres:.3} l"),
-        l if l == 0.0 => "0 l".to_string(),
+        0.0 => "0 l".to_string(),
         _ => format!("{:.2} ml", litres * 1000.0),
     }
 }

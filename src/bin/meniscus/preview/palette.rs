@@ -13,7 +13,9 @@ const STOPS: [[f64; 3]; 6] = [
 
 /// Linear colour for a share of the largest speed.
 pub fn speed_colour(share: f64) -> Rgb {
-    let place = share.max(0.0).min(1.0) * (STOPS.len() - 1) as f64;
+    // A share that is not a number counts as rest.
+    let share = if share > 0.0 { share.min(1.0) } else { 0.0 };
+    let place = share * (STOPS.len() - 1) as f64;
     let low = (place as usize).min(STOPS.len() - 2);
     let [a, b] = [low, low + 1].map(|i| Rgb::from(STOPS[i]));
     a + (b - a) * (place - low as f64)
