@@ -3,14 +3,18 @@
 mod bvh;
 mod bvh_build;
 mod bvh_query;
+mod check;
+pub mod curvature;
 pub mod fraction;
 mod mesh;
+pub mod predicates;
 pub mod shape;
 mod shape_profile;
 mod triangle;
 
 pub use bvh::Bvh;
 pub use bvh_query::{Closest, Crossing, Hit};
+pub use check::{MeshReport, check, components};
 pub use mesh::{Attribute, TriMesh};
 pub use shape::Shape;
 pub use triangle::{Feature, barycentric, closest_on_triangle, segment_crosses, solid_angle};

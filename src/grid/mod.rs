@@ -1,5 +1,12 @@
 //! The tiled staggered grid, and what is done with scalar fields on it.
 
+mod contour;
+mod contour_table;
+mod contour_tets;
+mod smooth;
 mod tiles;
 
+pub use contour::{Contour, MARGIN, contour};
+pub use contour_tets::contour_tets;
+pub use smooth::smooth;
 pub use tiles::{Halo, NONE, SIDE, Tiles};
