@@ -125,7 +125,7 @@ fn has_no_area(mesh: &TriMesh, triangle: &[u32; 3]) -> bool {
     let twice = (b - a).cross(&(c - a)).norm();
     let longest = (b - a).norm_squared().max((c - b).norm_squared()).max((a - c).norm_squared());
     // Below this the cross product is round-off. NaN counts as no area.
-    !(twice > 1e-14 * longest)
+    twice.is_nan() || twice <= 1e-14 * longest
 }
 
 /// Look at everything.

@@ -47,7 +47,7 @@ pub fn vertex_normals(mesh: &TriMesh) -> Vec<Vec3> {
             normals[*v as usize] += normal;
         }
     }
-    normals.iter().map(|n| unit(n)).collect()
+    normals.iter().map(unit).collect()
 }
 
 fn unit(v: &Vec3) -> Vec3 {
