@@ -96,7 +96,8 @@ fn explain(path: &str, message: &str) -> Error {
     } else if what.starts_with("expected value") {
         "not JSON; numbers must be finite, as 1.5 or -2e-3, never NaN or inf".into()
     } else {
-        what.to_string()
+        what.replace("expected f64", "expected a number")
+            .replace("expected u32", "expected a whole number from 0")
     };
     Error::scene(
         excerpt(path),
