@@ -16,6 +16,7 @@ pub mod grid;
 pub mod io;
 pub mod linalg;
 pub mod math;
+pub mod mesh;
 pub mod scene;
 pub mod simulation;
 pub mod solver;

@@ -3,10 +3,12 @@
 mod contour;
 mod contour_table;
 mod contour_tets;
+mod patch;
 mod smooth;
 mod tiles;
 
 pub use contour::{Contour, MARGIN, contour};
 pub use contour_tets::contour_tets;
+pub use patch::{MAX_MARGIN, Patch};
 pub use smooth::smooth;
 pub use tiles::{Halo, NONE, SIDE, Tiles};

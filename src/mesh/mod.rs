@@ -1,0 +1,5 @@
+//! Meshes of cells, and the graph of faces that every pressure solve works on.
+
+mod face_graph;
+
+pub use face_graph::{AIR, FaceGraph};
