@@ -2,6 +2,8 @@
 
 mod particles;
 mod solids;
+mod velocity;
 
 pub use particles::{Affine, Particles};
 pub use solids::{Solid, SolidShape, Solids, Wall};
+pub use velocity::{VelocityPatch, face_offset};

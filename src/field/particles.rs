@@ -3,7 +3,7 @@
 //! A particle carries position, velocity and a number that is never used twice; for the affine
 //! transfer also the three gradient rows of its velocity. Particles are sorted by (tile, cell, id),
 //! so sums over the particles of a cell have one order whatever the number of threads, and a cell's
-//! particles lie side by side in memory. 56 bytes a particle, 92 with the affine rows.
+//! particles lie side by side in memory. 60 bytes a particle, 96 with the affine rows.
 
 use crate::error::{Error, Result};
 use crate::grid::{NONE, Tiles};
@@ -19,6 +19,8 @@ pub struct Particles {
     pub position: Vec<Vec3>,
     pub velocity: Vec<Vec3>,
     pub id: Vec<u64>,
+    /// How far inside the surface it was last seen, within bounds: the sphere it vouches for, m.
+    pub radius: Vec<f32>,
     /// As long as the others with the affine transfer, else empty.
     pub affine: Vec<Affine>,
     /// Where the particles of each cell begin; one longer than the cells of the grid.
@@ -35,10 +37,11 @@ impl Particles {
     }
 
     /// Add a particle; [`Particles::sort`] puts it in its place.
-    pub fn push(&mut self, position: Vec3, velocity: Vec3, id: u64, affine: Option<Affine>) {
+    pub fn push(&mut self, position: Vec3, velocity: Vec3, id: u64, radius: f32, affine: Option<Affine>) {
         self.position.push(position);
         self.velocity.push(velocity);
         self.id.push(id);
+        self.radius.push(radius);
         self.affine.extend(affine);
     }
 
@@ -59,6 +62,7 @@ impl Particles {
         self.position.capacity() * 24
             + self.velocity.capacity() * 24
             + self.id.capacity() * 8
+            + self.radius.capacity() * 4
             + self.affine.capacity() * 36
             + self.start.capacity() * 4
     }
@@ -129,6 +133,7 @@ impl Particles {
         self.position = pick(&self.position, order);
         self.velocity = pick(&self.velocity, order);
         self.id = pick(&self.id, order);
+        self.radius = pick(&self.radius, order);
         if !self.affine.is_empty() {
             self.affine = pick(&self.affine, order);
         }
@@ -149,6 +154,7 @@ impl Particles {
         filter(&mut self.position, keep);
         filter(&mut self.velocity, keep);
         filter(&mut self.id, keep);
+        filter(&mut self.radius, keep);
         if !self.affine.is_empty() {
             filter(&mut self.affine, keep);
         }
@@ -194,7 +200,7 @@ mod tests {
         let x = |i: u64| Vec3::new((i * 7 % 16) as f64 + 0.3, (i * 5 % 8) as f64 + 0.1, 2.5);
         let build = |ids: &mut dyn Iterator<Item = u64>| {
             let mut p = Particles::default();
-            ids.for_each(|i| p.push(x(i), Vec3::x() * i as f64, i, None));
+            ids.for_each(|i| p.push(x(i), Vec3::x() * i as f64, i, 0.0, None));
             p.sort(&tiles).unwrap();
             p
         };
@@ -213,7 +219,7 @@ mod tests {
     fn a_particle_outside_the_grid_is_named() {
         let tiles = Tiles::new(1.0, Vec3::zeros(), false, vec![[0, 0, 0]]);
         let mut p = Particles::default();
-        p.push(Vec3::new(-1.0, 0.0, 0.0), Vec3::zeros(), 42, None);
+        p.push(Vec3::new(-1.0, 0.0, 0.0), Vec3::zeros(), 42, 0.0, None);
         assert!(p.sort(&tiles).unwrap_err().to_string().contains("particle 42"));
     }
 }

@@ -86,6 +86,26 @@ impl FaceGraph {
         b
     }
 
+    /// The faces of each cell, in the order of the faces.
+    pub fn incidence(&self) -> Incidence {
+        let mut start = vec![0u32; self.cells() + 1];
+        let sides = |f: usize| [self.near[f], self.far[f]].into_iter().filter(|&c| c != AIR);
+        for f in 0..self.faces() {
+            sides(f).for_each(|c| start[c as usize + 1] += 1);
+        }
+        for c in 0..self.cells() {
+            start[c + 1] += start[c];
+        }
+        let (mut next, mut faces) = (start.clone(), vec![0u32; start[self.cells()] as usize]);
+        for f in 0..self.faces() {
+            for c in sides(f) {
+                faces[next[c as usize] as usize] = f as u32;
+                next[c as usize] += 1;
+            }
+        }
+        Incidence { start, faces }
+    }
+
     /// Refuse numbers that are not finite, areas and lengths that are not positive, and wrong indices.
     pub fn check(&self) -> Result<()> {
         let n = self.cells() as u32;
@@ -124,6 +144,20 @@ impl FaceGraph {
             }
         }
         (label, open)
+    }
+}
+
+/// Which faces a cell has.
+#[derive(Clone, Debug, Default)]
+pub struct Incidence {
+    start: Vec<u32>,
+    faces: Vec<u32>,
+}
+
+impl Incidence {
+    #[inline]
+    pub fn of_cell(&self, cell: usize) -> &[u32] {
+        &self.faces[self.start[cell] as usize..self.start[cell + 1] as usize]
     }
 }
 

@@ -2,4 +2,4 @@
 
 mod face_graph;
 
-pub use face_graph::{AIR, FaceGraph};
+pub use face_graph::{AIR, FaceGraph, Incidence};

@@ -1,3 +1,4 @@
 //! The discrete equations and nothing else.
 
 pub mod mac;
+pub mod pressure;

@@ -1,1 +1,11 @@
-//! The staggered grid: weights, pressure, velocity.
+//! The staggered grid: weights of solids, pressure, and the exchange with particles.
+
+mod grid;
+mod pressure;
+mod transfer;
+mod walls;
+
+pub use grid::{MacGrid, REACH_CELLS};
+pub use pressure::{PressureOptions, project};
+pub use transfer::{Transfer, grid_to_particles, particles_to_grid};
+pub use walls::constrain;

@@ -1,0 +1,60 @@
+//! Velocity inside solids, so that interpolation near a wall sees liquid that slides along it.
+//!
+//! Faces that are closed have no velocity of their own. They receive the extrapolated velocity of
+//! the liquid, from which the part that would enter or leave the wall is taken away: with n the
+//! normal and v the velocity of the solid, u ← u − ((u − v)·n) n for a wall that slides, a share of
+//! the rest for friction, and u ← v for a wall that sticks.
+
+use super::grid::{MacGrid, REACH_CELLS, each_cell};
+use crate::field::{Solids, VelocityPatch, face_offset};
+use crate::grid::Patch;
+use crate::math::Vec3;
+use rayon::prelude::*;
+
+/// Constrain the closed faces of a grid whose velocities have been extrapolated into the solids.
+pub fn constrain(grid: &mut MacGrid, solids: &Solids) {
+    let tiles = &grid.tiles;
+    let source = grid.velocity.clone();
+    let far = REACH_CELLS * tiles.h();
+    for (axis, velocity) in grid.velocity.iter_mut().enumerate().take(tiles.axes()) {
+        let open = &grid.open[axis];
+        let patches = <(VelocityPatch, Patch)>::default;
+        velocity.par_chunks_mut(tiles.volume()).enumerate().for_each_init(patches, |(u, solid), (t, part)| {
+            let v = tiles.volume();
+            if open[t * v..(t + 1) * v].iter().all(|&o| o > 0.0) {
+                return;
+            }
+            u.load(tiles, &source, tiles.coords()[t], 1);
+            solid.load(tiles, &grid.solid, tiles.coords()[t], 2, far);
+            let base = tiles.base(t);
+            each_cell(tiles.depth(), |l, local| {
+                if open[t * v + l] > 0.0 {
+                    return;
+                }
+                let at = Vec3::from_fn(|a, _| (base[a] + local[a] as i32) as f64);
+                let g = at + face_offset(axis, tiles.is_flat());
+                part[l] = at_wall(&u.sample(&g), &g, solid, solids, tiles.origin() + g * tiles.h(), tiles.h())[axis];
+            });
+        });
+    }
+}
+
+/// The velocity that liquid may have at a point in a solid.
+fn at_wall(u: &Vec3, g: &Vec3, solid: &Patch, solids: &Solids, x: Vec3, h: f64) -> Vec3 {
+    let (_, gradient) = solid.sample_gradient([g.x, g.y, g.z]);
+    let n = Vec3::from(gradient);
+    let length = n.norm();
+    // Deep inside the distance is cut off and has no direction; nothing is interpolated from there.
+    if length < 1e-6 * h {
+        return *u;
+    }
+    let n = n / length;
+    let reach = 2.0 * REACH_CELLS * h;
+    let (v, wall) = (solids.velocity(&x, reach), solids.wall(&x, reach));
+    if wall.stick {
+        return v;
+    }
+    let slip = u - v;
+    let slip = slip - n * slip.dot(&n);
+    v + slip * (1.0 - wall.friction)
+}
