@@ -46,6 +46,8 @@ pub struct Solid {
     pub motion: Motion,
     /// Where it was when the present step began.
     pub before: Pose,
+    /// Whether it moves at any time; the others are measured once and for all.
+    pub animated: bool,
     pub wall: Wall,
 }
 
@@ -73,9 +75,6 @@ impl Solid {
         placed(&self.motion.pose).union(&placed(&self.before))
     }
 
-    pub fn is_moving(&self) -> bool {
-        self.before != self.motion.pose || self.motion.linear != Vec3::zeros() || self.motion.angular != Vec3::zeros()
-    }
 }
 
 /// Everything solid at one time.
@@ -120,11 +119,11 @@ impl Solids {
         (0..3).any(|a| (!self.closed[a][0] && x[a] < b.lo[a]) || (!self.closed[a][1] && x[a] > b.hi[a]))
     }
 
-    /// Distance to the nearest solid that is `moving` or not, at most `reach`.
-    fn distance_to(&self, x: &Vec3, reach: f64, moving: bool) -> f64 {
+    /// Distance to the nearest solid that is animated or not, at most `reach`.
+    fn distance_to(&self, x: &Vec3, reach: f64, animated: bool) -> f64 {
         let mut nearest = reach;
         for (solid, bounds) in self.solids.iter().zip(&self.bounds) {
-            let wanted = solid.is_moving() == moving && !solid.shape.is_thin();
+            let wanted = solid.animated == animated && !solid.shape.is_thin();
             // Outside its box the distance is at least that to the box.
             if wanted && bounds.distance_squared(x) < nearest.max(0.0).powi(2).max(f64::MIN_POSITIVE) {
                 nearest = nearest.min(solid.distance(x));
@@ -133,12 +132,12 @@ impl Solids {
         nearest
     }
 
-    /// Distance to the solids at rest and to the domain's walls, cut off at `reach`.
+    /// Distance to the solids that never move and to the domain's walls, cut off at `reach`.
     pub fn resting_distance(&self, x: &Vec3, reach: f64) -> f64 {
         self.distance_to(x, reach.min(self.domain_distance(x)), false)
     }
 
-    /// Distance to the moving solids, cut off at `reach`.
+    /// Distance to the animated solids, cut off at `reach`.
     pub fn moving_distance(&self, x: &Vec3, reach: f64) -> f64 {
         self.distance_to(x, reach, true)
     }
@@ -165,7 +164,7 @@ impl Solids {
 
     /// Velocity of the nearest solid at x; zero at the domain's walls and where nothing is near.
     pub fn velocity(&self, x: &Vec3, reach: f64) -> Vec3 {
-        if !self.any_moving() {
+        if !self.any_animated() {
             return Vec3::zeros();
         }
         self.nearest(x, reach).map_or(Vec3::zeros(), |s| s.velocity(x))
@@ -176,17 +175,39 @@ impl Solids {
         self.nearest(x, reach).map_or(self.domain_wall, |s| s.wall)
     }
 
-    pub fn any_moving(&self) -> bool {
-        self.solids.iter().any(Solid::is_moving)
+    /// Whether some solid moves at some time.
+    pub fn any_animated(&self) -> bool {
+        self.solids.iter().any(|s| s.animated)
+    }
+
+    /// The greatest speed of a corner of a solid's box, m/s.
+    pub fn max_speed(&self) -> f64 {
+        let speed = |(s, b): (&Solid, &Aabb)| {
+            let fastest = |m: f64, c: &Vec3| m.max(s.motion.velocity_at(c).norm());
+            if s.animated { b.corners().iter().fold(0.0, fastest) } else { 0.0 }
+        };
+        self.solids.iter().zip(&self.bounds).map(speed).fold(0.0, f64::max)
     }
 
     pub fn any_thin(&self) -> bool {
         self.solids.iter().any(|s| s.shape.is_thin())
     }
 
-    /// World boxes of the solids that move.
-    pub fn moving_bounds(&self) -> impl Iterator<Item = &Aabb> {
-        self.solids.iter().zip(&self.bounds).filter(|(s, _)| s.is_moving()).map(|(_, b)| b)
+    /// World boxes of the animated solids.
+    pub fn animated_bounds(&self) -> impl Iterator<Item = &Aabb> {
+        self.solids.iter().zip(&self.bounds).filter(|(s, _)| s.animated).map(|(_, b)| b)
+    }
+
+    /// Direction in which the distance grows fastest at x, from differences over `step`.
+    pub fn outward(&self, x: &Vec3, step: f64) -> Vec3 {
+        let reach = 1e3 * step;
+        let along = |a: usize| {
+            let (mut low, mut high) = (*x, *x);
+            low[a] -= step;
+            high[a] += step;
+            self.distance(&high, reach) - self.distance(&low, reach)
+        };
+        Vec3::new(along(0), along(1), along(2)).try_normalize(0.0).unwrap_or_else(Vec3::y)
     }
 
     /// Whether the segment from a to b meets a thin solid, at the end of the step.
@@ -200,6 +221,13 @@ impl Solids {
     /// Whether a point that goes from a to b during the step meets a thin solid on its way.
     pub fn path_crosses(&self, a: &Vec3, b: &Vec3) -> bool {
         self.thin(a, b).any(|s| s.shape.crosses(&s.to_local(&s.before, a), &s.to_local(&s.motion.pose, b)))
+    }
+
+    /// Where the nearest thin solid carries a point during the step.
+    pub fn carried(&self, x: &Vec3) -> Vec3 {
+        let near = |(s, b): &(&Solid, &Aabb)| s.shape.is_thin() && b.contains(x);
+        let solid = self.solids.iter().zip(&self.bounds).find(near);
+        solid.map_or(*x, |(s, _)| s.motion.pose.to_world(&s.before.to_local(x)))
     }
 
     fn thin(&self, a: &Vec3, b: &Vec3) -> impl Iterator<Item = &Solid> {
@@ -235,6 +263,7 @@ mod tests {
             scale: 0.5,
             motion,
             before: pose,
+            animated: true,
             wall: Wall::default(),
         };
         let domain = Aabb::new(Vec3::repeat(-10.0), Vec3::repeat(10.0));

@@ -5,10 +5,12 @@ mod contour_table;
 mod contour_tets;
 mod patch;
 mod smooth;
+mod stub;
 mod tiles;
 
 pub use contour::{Contour, MARGIN, contour};
 pub use contour_tets::contour_tets;
 pub use patch::{MAX_MARGIN, Patch};
 pub use smooth::smooth;
+pub use stub::{extrapolate_distance, extrapolate_velocity, overlap_walls, redistance};
 pub use tiles::{Halo, NONE, SIDE, Tiles};

@@ -224,6 +224,13 @@ impl Tiles {
         (x - self.origin) / self.h
     }
 
+    /// Position in cells, shifted so that cell centres are at integers; the one layer of a flat grid is 0.
+    #[inline]
+    pub fn centred(&self, x: &Vec3) -> [f64; 3] {
+        let g = self.to_grid(x);
+        [g.x - 0.5, g.y - 0.5, if self.is_flat() { 0.0 } else { g.z - 0.5 }]
+    }
+
     /// The grid cell that holds a world position.
     #[inline]
     pub fn cell_at(&self, x: &Vec3) -> [i32; 3] {

@@ -1,1 +1,475 @@
-//! The simulation: stages, clock, reports, state.
+//! The simulation: a scene, stepped frame by frame.
+//!
+//! [`Simulation::new`] builds the solids, sources and liquid of a scene; [`Simulation::advance_frame`]
+//! goes to the next frame in as many substeps as the clock asks for; everything else reads. Work runs
+//! in a pool of threads that the simulation owns, while the caller's thread reports progress.
+
+mod clock;
+mod forces;
+pub mod liquid;
+mod mac;
+pub mod report;
+mod sources;
+pub mod state;
+mod step;
+mod watch;
+mod world;
+
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::field::{Particles, Solids};
+use crate::geometry::TriMesh;
+use crate::math::{Aabb, Vec3};
+use crate::scene::{Look, Scene, ShapeSpec, SimulatorType, Transfer};
+use clock::{Clock, MANY_SUBSTEPS};
+use forces::Forces;
+use liquid::{Inflow, Liquid, Step};
+use mac::{InitialVolume, Mac, MacOptions};
+use report::{ColliderPose, Estimate, FrameReport, Limit, Progress, STAGES};
+use sources::Source;
+use state::{Reader, Writer};
+use std::sync::Mutex;
+use std::time::Instant;
+use world::{LoadedMesh, Region, World, build_shape, named};
+
+/// Where mesh files of a scene come from; the library itself opens no files.
+pub type MeshSource<'a> = dyn Fn(&str) -> Result<TriMesh> + 'a;
+
+/// What the host decides.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Threads to use; all that there are if None.
+    pub threads: Option<usize>,
+    /// Bytes that the simulation may hold.
+    pub memory_limit: Option<u64>,
+}
+
+/// A collider's triangles in its own coordinates.
+pub struct ColliderMesh<'a> {
+    pub name: &'a str,
+    pub mesh: &'a TriMesh,
+    pub look: Look,
+}
+
+/// A running simulation.
+pub struct Simulation {
+    scene: Scene,
+    world: World,
+    sources: Vec<Source>,
+    liquid: Box<dyn Liquid>,
+    /// Volume that each source with a rate should have given so far, m³.
+    due: Vec<f64>,
+    frame: i64,
+    settings: Settings,
+    pool: rayon::ThreadPool,
+    cancel: Cancel,
+}
+
+impl Simulation {
+    /// Build a scene at its first frame.
+    pub fn new(scene: &Scene, meshes: &MeshSource, settings: &Settings) -> Result<Self> {
+        scene.validate()?;
+        let scene = scene.to_si();
+        refuse_unsupported(&scene)?;
+        check_memory(&scene, settings)?;
+        let pool = build_pool(settings.threads.or(scene.threads.map(|t| t as usize)))?;
+        let load = |spec: &ShapeSpec, name: &str| load_mesh(spec, name, meshes, scene.cell());
+        let world = World::new(&scene, &load)?;
+        let sources = Source::all(&scene, &load)?;
+        let regions = initial_regions(&scene, &load)?;
+        let frame = scene.frames[0];
+        let solids = world.solids(frame as f64, frame as f64, 0.0, viscosity(&scene, frame as f64));
+        let liquid = pool.install(|| start(&scene, &solids, &regions, sources.len()))?;
+        Ok(Self {
+            due: vec![0.0; sources.len()],
+            scene,
+            world,
+            sources,
+            liquid: Box::new(liquid),
+            frame,
+            settings: settings.clone(),
+            pool,
+            cancel: Cancel::new(),
+        })
+    }
+
+    /// The last finished frame.
+    pub fn frame(&self) -> i64 {
+        self.frame
+    }
+
+    /// The scene in SI units.
+    pub fn scene(&self) -> &Scene {
+        &self.scene
+    }
+
+    /// A flag with which any thread may stop the frame being computed.
+    pub fn cancel_flag(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
+    /// Go to the next frame. `watch` is called on this thread several times a second and returns true
+    /// to cancel. After an error the simulation is as it was after the last finished substep's frame.
+    pub fn advance_frame(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<FrameReport> {
+        let start = Instant::now();
+        self.cancel.reset();
+        let progress = Mutex::new(Progress {
+            frame: self.frame + 1,
+            fraction: 0.0,
+            substeps: 0,
+            stage: STAGES[0],
+            litres: 1e3 * self.liquid.amount().volume,
+        });
+        let cancel = self.cancel.clone();
+        let Self { scene, world, sources, liquid, due, frame, settings, pool, .. } = self;
+        let mut frame_work = FrameWork { scene, world, sources, liquid: liquid.as_mut(), due, settings };
+        let report = watch::run(pool, &cancel, &progress, watch, || {
+            frame_work.run(*frame, &cancel, &progress)
+        })?;
+        self.frame += 1;
+        let mut report = FrameReport { seconds: start.elapsed().as_secs_f64(), ..report };
+        self.describe(&mut report);
+        Ok(report)
+    }
+
+    /// The report of the present frame as it stands, without times.
+    pub fn report(&self) -> FrameReport {
+        let mut report = FrameReport { rule: "start".into(), ..FrameReport::default() };
+        self.describe(&mut report);
+        report
+    }
+
+    fn describe(&self, report: &mut FrameReport) {
+        let amount = self.pool.install(|| self.liquid.amount());
+        report.frame = self.frame;
+        report.time = self.scene.seconds(self.frame as f64);
+        report.litres = 1e3 * amount.volume;
+        report.litres_expected = 1e3 * amount.expected;
+        report.liquid_cells = amount.liquid_cells;
+        report.tiles = amount.tiles;
+        report.max_speed = self.pool.install(|| self.liquid.max_speed());
+        report.particles = self.liquid.particles().len();
+        report.memory_bytes = self.liquid.bytes() as u64;
+        report.colliders = self.collider_poses();
+    }
+
+    fn collider_poses(&self) -> Vec<ColliderPose> {
+        let pose = |c: &world::Collider| {
+            let pose = c.transform.pose(self.frame as f64);
+            let q = pose.rotation;
+            ColliderPose {
+                name: c.name.clone(),
+                translate: pose.translation.into(),
+                rotate_quaternion_wxyz: [q.w, q.i, q.j, q.k],
+                scale: c.transform.scale,
+                mesh_changed: false,
+            }
+        };
+        self.world.colliders.iter().map(pose).collect()
+    }
+
+    /// The surface of the liquid with the attribute `velocity`.
+    pub fn surface(&self) -> Result<TriMesh> {
+        let overlap = self.scene.outputs.wall_overlap.unwrap_or(0.5 * self.scene.cell());
+        self.pool.install(|| self.liquid.surface(overlap))
+    }
+
+    pub fn particles(&self) -> &Particles {
+        self.liquid.particles()
+    }
+
+    /// The colliders' triangles, for pictures.
+    pub fn collider_meshes(&self) -> Vec<ColliderMesh<'_>> {
+        self.world.colliders.iter().map(|c| ColliderMesh { name: &c.name, mesh: &c.mesh, look: c.look }).collect()
+    }
+
+    /// The complete state as bytes; a simulation of the same scene continues from it bit for bit.
+    pub fn save(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.u64s("frame", &[self.frame as u64]);
+        out.f64s("due", &self.due);
+        self.liquid.save(&mut out);
+        out.finish()
+    }
+
+    /// Continue from saved bytes. On an error the simulation is as it was.
+    pub fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut from = Reader::new(bytes)?;
+        let frame = from.u64s("frame")?;
+        let frame = from.expect("frame", frame, 1)?[0] as i64;
+        let due = from.f64s("due")?;
+        let due = from.expect("due", due, self.due.len())?;
+        let at = frame as f64;
+        let solids = self.world.solids(at, at, 0.0, viscosity(&self.scene, at));
+        let liquid = &mut self.liquid;
+        self.pool.install(|| liquid.load(&mut from, &solids))?;
+        (self.frame, self.due) = (frame, due);
+        Ok(())
+    }
+
+    /// How big a scene will be, from its description alone.
+    pub fn estimate(scene: &Scene) -> Estimate {
+        estimate(&scene.to_si())
+    }
+}
+
+/// The parts of a simulation that a frame works on.
+struct FrameWork<'a> {
+    scene: &'a Scene,
+    world: &'a World,
+    sources: &'a [Source],
+    liquid: &'a mut dyn Liquid,
+    due: &'a mut [f64],
+    settings: &'a Settings,
+}
+
+impl FrameWork<'_> {
+    /// All substeps from a frame to the next.
+    fn run(&mut self, frame: i64, cancel: &Cancel, progress: &Mutex<Progress>) -> Result<FrameReport> {
+        let (first, last) = (frame as f64, (frame + 1) as f64);
+        let length = self.scene.seconds(last) - self.scene.seconds(first);
+        let o = &self.scene.simulator;
+        let mut clock = Clock::new(length, o.substeps_min, o.substeps_max);
+        let mut report = FrameReport::default();
+        while let Some(dt) = clock.next(&self.limits(first + clock.fraction(), length)) {
+            let from = first + clock.fraction();
+            clock.advance(dt);
+            // The last substep ends on the frame exactly, so that a resumed run stands there too.
+            let to = if clock.fraction() >= 1.0 { last } else { first + clock.fraction() };
+            let step = self.substep(from, to, dt, cancel, progress)?;
+            report.add(&step);
+            if step.refused_inflow > 0.0 {
+                note(&mut report.warnings, "a collider compresses liquid that cannot escape");
+            }
+            set(progress, |p| {
+                p.fraction = clock.fraction();
+                p.substeps = clock.substeps();
+            });
+            self.check_memory()?;
+        }
+        report.rule = clock.rule().to_string();
+        if clock.substeps() > MANY_SUBSTEPS {
+            let text = format!("{} substeps because of {}", clock.substeps(), clock.rule());
+            report.warnings.push(text);
+        }
+        Ok(report)
+    }
+
+    /// The rules that bound the next substep.
+    fn limits(&self, at: f64, length: f64) -> [Limit; 2] {
+        let forces = Forces::at(self.scene, at);
+        let ahead = self.world.solids(at, at + 1.0, length, 0.0);
+        let reach = self.scene.simulator.cfl * self.scene.cell();
+        let collider = Limit { dt: reach / ahead.max_speed().max(1e-12), rule: "collider speed" };
+        [self.liquid.max_dt(forces.uniform.norm()), collider]
+    }
+
+    fn substep(
+        &mut self,
+        from: f64,
+        to: f64,
+        dt: f64,
+        cancel: &Cancel,
+        progress: &Mutex<Progress>,
+    ) -> Result<report::StepReport> {
+        let solids = self.world.solids(from, to, dt, viscosity(self.scene, to));
+        let forces = Forces::at(self.scene, to);
+        let due: Vec<f64> = self.sources.iter().zip(&*self.due).map(|(s, d)| d + s.due(to, dt)).collect();
+        let given = self.liquid.emitted().to_vec();
+        let placed: Vec<_> = (0..self.sources.len())
+            .filter_map(|i| {
+                let source = &self.sources[i];
+                let at = source.at(&self.world.colliders, to, dt, &forces.uniform, given[i], due[i])?;
+                Some((i, at))
+            })
+            .collect();
+        let distances: Vec<_> = placed.iter().map(|(_, p)| move |x: &Vec3| p.distance(x)).collect();
+        let inflows: Vec<Inflow> = placed
+            .iter()
+            .zip(&distances)
+            .map(|((index, p), distance)| Inflow { index: *index, distance, bounds: p.bounds, velocity: p.velocity })
+            .collect();
+        let local = |x: &Vec3, v: &Vec3| forces.local(x, v);
+        let world = Step {
+            dt,
+            solids: &solids,
+            gravity: forces.uniform,
+            force: if forces.has_local() { Some(&local) } else { None },
+            inflows: &inflows,
+            cancel,
+        };
+        let report = step::step(self.liquid, &world, &mut |stage| set(progress, |p| p.stage = STAGES[stage]))?;
+        let after = self.liquid.emitted();
+        for i in 0..self.due.len() {
+            // The first filling of the region is not held against the rate.
+            self.due[i] = if given[i] == 0.0 { due[i].max(after[i]) } else { due[i] };
+        }
+        Ok(report)
+    }
+
+    fn check_memory(&self) -> Result<()> {
+        // A substep holds the old and the new state, and the matrix of the solve between them.
+        let needed = 3 * self.liquid.bytes() as u64;
+        match self.settings.memory_limit {
+            Some(limit) if needed > limit => Err(out_of_memory("the next step", needed, limit)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn set(progress: &Mutex<Progress>, change: impl FnOnce(&mut Progress)) {
+    // A poisoned lock still holds a number to show.
+    change(&mut progress.lock().unwrap_or_else(|e| e.into_inner()));
+}
+
+fn note(warnings: &mut Vec<String>, text: &str) {
+    if warnings.iter().all(|w| w != text) {
+        warnings.push(text.to_string());
+    }
+}
+
+fn build_pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
+    let mut builder = rayon::ThreadPoolBuilder::new().thread_name(|i| format!("meniscus-{i}"));
+    if let Some(n) = threads {
+        builder = builder.num_threads(n.clamp(1, 1024));
+    }
+    builder.build().map_err(|e| Error::invalid("threads", e.to_string()))
+}
+
+/// Dynamic viscosity of the first liquid, Pa·s.
+fn viscosity(scene: &Scene, frame: f64) -> f64 {
+    scene.liquids.first().map_or(0.0, |l| l.viscosity().at(frame))
+}
+
+fn refuse_unsupported(scene: &Scene) -> Result<()> {
+    let unsupported = |what: &str, message: &str| {
+        Err(Error::Unsupported { what: what.to_string(), message: message.to_string() })
+    };
+    if !scene.bodies.is_empty() {
+        return unsupported("bodies", "the simulator 'mac' has no floating bodies; use colliders");
+    }
+    if scene.liquids.len() > 1 {
+        return unsupported("liquids", "the simulator 'mac' has one liquid; remove the others");
+    }
+    let SimulatorType::Mac = scene.simulator.kind;
+    Ok(())
+}
+
+fn initial_regions(
+    scene: &Scene,
+    load: &dyn Fn(&ShapeSpec, &str) -> Result<LoadedMesh>,
+) -> Result<Vec<(Region, Vec3, Vec3)>> {
+    let build = |(i, v): (usize, &crate::scene::Volume)| {
+        let name = named(&v.name, "initial volume", i);
+        let (shape, _) = build_shape(&v.shape, &name, load)?;
+        let region = Region { name, shape, transform: v.transform.clone() };
+        Ok((region, Vec3::from(v.velocity), Vec3::from(v.angular_velocity)))
+    };
+    scene.initial.iter().enumerate().map(build).collect()
+}
+
+/// The liquid at the first frame.
+fn start(scene: &Scene, solids: &Solids, regions: &[(Region, Vec3, Vec3)], emitters: usize) -> Result<Mac> {
+    let frame = scene.frames[0] as f64;
+    let placed: Vec<_> = regions.iter().map(|(r, v, w)| (r, r.at(frame), *v, *w)).collect();
+    let distances: Vec<_> =
+        placed.iter().map(|(r, (pose, _), _, _)| move |x: &Vec3| r.distance(pose, x)).collect();
+    let velocities: Vec<_> = placed
+        .iter()
+        .map(|(_, (_, bounds), v, w)| {
+            let centre = bounds.centre();
+            move |x: &Vec3| v + w.cross(&(x - centre))
+        })
+        .collect();
+    let mut volumes = Vec::new();
+    for ((region, (_, bounds), _, _), (distance, velocity)) in placed.iter().zip(distances.iter().zip(&velocities)) {
+        let bounds = clip(bounds, solids, scene.cell());
+        if bounds.is_empty() || !bounds.size().iter().all(|s| s.is_finite()) {
+            return Err(Error::geometry(&region.name, "it lies outside the domain, or has no finite size"));
+        }
+        volumes.push(InitialVolume { distance, bounds, velocity });
+    }
+    Mac::new(mac_options(scene), solids, &volumes, emitters)
+}
+
+/// The part of a box that is in the domain.
+fn clip(bounds: &Aabb, solids: &Solids, cell: f64) -> Aabb {
+    let Some(domain) = solids.domain() else { return *bounds };
+    let domain = domain.grow(cell);
+    Aabb::new(bounds.lo.sup(&domain.lo), bounds.hi.inf(&domain.hi))
+}
+
+fn mac_options(scene: &Scene) -> MacOptions {
+    let o = &scene.simulator;
+    let cell = scene.cell();
+    let depth = scene.domain.as_ref().map(|d| (d.max[2] - d.min[2]) / cell);
+    MacOptions {
+        cell,
+        origin: scene.domain.as_ref().map_or(Vec3::zeros(), |d| d.min.into()),
+        flat: depth.is_some_and(|d| d < 1.5),
+        transfer: match o.transfer {
+            Transfer::Flip => crate::solver::mac::Transfer::Flip { blend: o.flip_blend },
+            Transfer::Apic => crate::solver::mac::Transfer::Apic,
+        },
+        cfl: o.cfl,
+        density: scene.liquids.first().map_or(1000.0, |l| l.density()),
+        tolerance: o.pressure_tolerance,
+        volume_lock: o.volume_lock,
+        per_cell: o.particles_per_cell,
+        seed: scene.seed,
+    }
+}
+
+fn load_mesh(spec: &ShapeSpec, name: &str, meshes: &MeshSource, cell: f64) -> Result<LoadedMesh> {
+    let _ = (spec, meshes, cell);
+    Err(Error::Unsupported { what: name.to_string(), message: "mesh files".into() })
+}
+
+fn out_of_memory(what: &str, needed: u64, limit: u64) -> Error {
+    Error::Memory {
+        what: what.to_string(),
+        needed_mb: needed >> 20,
+        limit_mb: limit >> 20,
+        fix: "use larger cells or raise the limit".to_string(),
+    }
+}
+
+fn check_memory(scene: &Scene, settings: &Settings) -> Result<()> {
+    let needed = estimate(scene).memory_bytes;
+    // Without a limit, refuse only what no machine has: it would not fail but never end.
+    let limit = settings.memory_limit.unwrap_or(1 << 42);
+    if needed > limit { Err(out_of_memory("the scene", needed, limit)) } else { Ok(()) }
+}
+
+/// Bytes that a simulation needs a liquid cell at its peak, everything included.
+const BYTES_A_CELL: f64 = 2500.0;
+/// Bytes of the surface file a liquid cell.
+const DISK_BYTES_A_CELL: f64 = 60.0;
+
+fn estimate(scene: &Scene) -> Estimate {
+    let cell = scene.cell();
+    let domain = scene.domain.as_ref().map_or(f64::INFINITY, |d| {
+        (0..3).map(|a| ((d.max[a] - d.min[a]) / cell).ceil().max(1.0)).product::<f64>()
+    });
+    let box_cells = |b: Option<Aabb>| b.map_or(0.0, |b| (b.size() / cell).iter().product::<f64>().abs());
+    let frame = scene.frames[0] as f64;
+    let initial: f64 = scene.initial.iter().map(|v| box_cells(v.transform.bounds(&v.shape, frame))).sum();
+    let seconds = scene.seconds(scene.frames[1] as f64);
+    let poured: f64 = scene
+        .emitters
+        .iter()
+        .map(|e| {
+            let by_rate = e.rate_ml_s.as_ref().map(|r| r.values().fold(0.0, f64::max) * seconds);
+            let ml = e.total_ml.or(by_rate).unwrap_or(0.0);
+            ml * 1e-6 / cell.powi(3) + box_cells(e.transform.bounds(&e.shape, frame))
+        })
+        .sum();
+    let liquid = (initial + poured).min(domain);
+    Estimate {
+        domain_cells: if domain.is_finite() { domain as u64 } else { 0 },
+        liquid_cells: liquid as u64,
+        particles: (liquid * scene.simulator.particles_per_cell as f64) as u64,
+        memory_bytes: (liquid * BYTES_A_CELL) as u64 + (64 << 20),
+        disk_bytes_per_frame: (liquid * DISK_BYTES_A_CELL) as u64,
+    }
+}

@@ -101,17 +101,10 @@ pub fn vouch(tiles: &Tiles, phi: &[f64], particles: &mut Particles) {
     work.into_par_iter().for_each_init(Patch::default, |patch, (t, range, radius)| {
         patch.load(tiles, phi, tiles.coords()[t], 1, h);
         for (p, r) in range.zip(radius) {
-            let depth = -patch.sample(centred(tiles, &position[p]));
+            let depth = -patch.sample(tiles.centred(&position[p]));
             *r = depth.clamp(LEAST_RADIUS * h, GREATEST_RADIUS * h) as f32;
         }
     });
-}
-
-/// A position in cells, shifted so that cell centres are integers.
-#[inline]
-fn centred(tiles: &Tiles, x: &Vec3) -> [f64; 3] {
-    let g = tiles.to_grid(x);
-    [g.x - 0.5, g.y - 0.5, if tiles.is_flat() { 0.0 } else { g.z - 0.5 }]
 }
 
 /// Correct a distance that was carried along the flow by the particles, which are sorted on `tiles`.
@@ -150,7 +143,7 @@ fn escaped_particles(tiles: &Tiles, phi: &[f64], particles: &Particles) -> Vec<V
                 return Vec::new();
             }
             patch.load(tiles, phi, tiles.coords()[t], 1, tiles.h());
-            let out = |p: &usize| patch.sample(centred(tiles, &particles.position[*p])) > 0.0;
+            let out = |p: &usize| patch.sample(tiles.centred(&particles.position[*p])) > 0.0;
             range.filter(out).map(|p| p as u32).collect()
         })
         .collect()

@@ -88,11 +88,11 @@ impl MacGrid {
 
     fn measure_moving(&mut self, solids: &Solids) {
         self.solid = self.resting.clone();
-        if !solids.any_moving() {
+        if !solids.any_animated() {
             return;
         }
         let (tiles, far) = (&self.tiles, REACH_CELLS * self.tiles.h());
-        let boxes: Vec<_> = solids.moving_bounds().map(|b| b.grow(far)).collect();
+        let boxes: Vec<_> = solids.animated_bounds().map(|b| b.grow(far)).collect();
         let size = Vec3::new(SIDE as f64, SIDE as f64, tiles.depth() as f64) * tiles.h();
         tiles.for_each(&mut self.solid, |t, part| {
             let low = tiles.corner(tiles.base(t));

@@ -85,8 +85,11 @@ fn number_cells(grid: &MacGrid) -> Vec<u32> {
             count
         })
         .collect();
-    let mut first = 0;
-    let starts: Vec<u32> = counts.iter().map(|c| std::mem::replace(&mut first, first + c)).collect();
+    let running = |sum: &mut u32, count: &u32| {
+        *sum += count;
+        Some(*sum - count)
+    };
+    let starts: Vec<u32> = counts.iter().scan(0, running).collect();
     tiles.for_each(&mut numbers, |t, part| {
         part.iter_mut().filter(|n| **n != NONE).for_each(|n| *n += starts[t]);
     });
@@ -126,7 +129,7 @@ fn build(grid: &MacGrid, solids: &Solids, numbers: &[u32], options: &PressureOpt
         places.reversed.append(&mut more.reversed);
     }
     graph.source.fill(options.expansion * tiles.h().powi(3));
-    if solids.any_moving() {
+    if solids.any_animated() {
         graph.solid_outflow = solid_outflow(grid, solids, numbers, cells);
     }
     (graph, places)

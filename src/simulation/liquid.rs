@@ -1,0 +1,89 @@
+//! What every simulator is: six stages that run in order, once a substep.
+//!
+//! A simulator keeps its last whole state until [`Liquid::commit`]; a stage that fails or is
+//! cancelled leads to [`Liquid::abandon`], and nothing has happened.
+
+use super::report::Limit;
+use super::state::{Reader, Writer};
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::field::{Particles, Solids};
+use crate::geometry::TriMesh;
+use crate::linalg::SolveInfo;
+use crate::math::{Aabb, Vec3};
+
+/// A source of liquid during one substep.
+pub struct Inflow<'a> {
+    /// Index in the scene's list of emitters.
+    pub index: usize,
+    /// Signed distance to the region that is kept full.
+    pub distance: &'a (dyn Fn(&Vec3) -> f64 + Sync),
+    pub bounds: Aabb,
+    pub velocity: Vec3,
+}
+
+/// Acceleration from position and velocity.
+pub type ForceField<'a> = dyn Fn(&Vec3, &Vec3) -> Vec3 + Sync + 'a;
+
+/// What the world does during one substep.
+pub struct Step<'a> {
+    /// Seconds.
+    pub dt: f64,
+    /// Where solids are at the end of the substep, and how they got there.
+    pub solids: &'a Solids,
+    /// Acceleration that is the same everywhere, m/s².
+    pub gravity: Vec3,
+    /// Further acceleration at a point and velocity of the liquid there, m/s².
+    pub force: Option<&'a ForceField<'a>>,
+    pub inflows: &'a [Inflow<'a>],
+    pub cancel: &'a Cancel,
+}
+
+/// What the equations of one substep reported.
+#[derive(Clone, Debug, Default)]
+pub struct Solved {
+    pub solves: Vec<SolveInfo>,
+    pub closed_regions: usize,
+    pub refused_inflow: f64,
+}
+
+/// How much liquid there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Amount {
+    /// Measured, m³.
+    pub volume: f64,
+    /// Poured in less what left, m³.
+    pub expected: f64,
+    pub liquid_cells: usize,
+    pub tiles: usize,
+}
+
+/// One discretisation of a liquid.
+pub trait Liquid: Send + Sync {
+    /// The longest step that the present motion allows under this acceleration.
+    fn max_dt(&self, acceleration: f64) -> Limit;
+
+    fn advect_surface(&mut self, step: &Step) -> Result<()>;
+    fn remesh(&mut self, step: &Step) -> Result<()>;
+    fn advect_velocity(&mut self, step: &Step) -> Result<()>;
+    fn apply_forces(&mut self, step: &Step) -> Result<()>;
+    fn solve(&mut self, step: &Step) -> Result<Solved>;
+    fn finish(&mut self, step: &Step) -> Result<()>;
+
+    /// Make the new state the present one.
+    fn commit(&mut self);
+    /// Forget the new state.
+    fn abandon(&mut self);
+
+    fn amount(&self) -> Amount;
+    fn max_speed(&self) -> f64;
+    fn particles(&self) -> &Particles;
+    /// The surface for pictures, entering solids by `overlap` metres.
+    fn surface(&self, overlap: f64) -> Result<TriMesh>;
+    /// Volume that each emitter has given so far, m³.
+    fn emitted(&self) -> &[f64];
+    fn bytes(&self) -> usize;
+
+    fn save(&self, out: &mut Writer);
+    fn load(&mut self, from: &mut Reader, solids: &Solids) -> Result<()>;
+}

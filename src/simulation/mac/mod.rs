@@ -1,0 +1,299 @@
+//! The simulator `mac`: particles carry the velocity, a level set kept honest by them carries the
+//! surface, a staggered grid solves for pressure.
+//!
+//! Between substeps the state is: particles sorted on the grid; the liquid's distance, linear into
+//! solids; face velocities that keep volume, extended beyond the surface; the ledger of volume. One
+//! substep reads that state and writes a second one; only `commit` exchanges them, so a step that
+//! fails or is cancelled leaves the first untouched.
+
+mod filling;
+mod moving;
+mod output;
+mod saving;
+
+use super::liquid::{Amount, Liquid, Solved, Step};
+use super::report::Limit;
+use super::state::{Reader, Writer};
+use crate::error::{Error, Result};
+use crate::field::{Particles, Solids};
+use crate::geometry::TriMesh;
+use crate::grid::{MAX_MARGIN, extrapolate_velocity};
+use crate::math::{Aabb, Vec3};
+use crate::solver::mac::{
+    MacGrid, PressureOptions, Transfer, constrain, grid_to_particles, particles_to_grid, project,
+};
+use crate::surface::{Seeding, vouch};
+use rayon::prelude::*;
+
+pub(super) use filling::InitialVolume;
+
+/// The distance to the surface is kept within this many cells.
+const BAND_CELLS: f64 = 4.0;
+/// A wrong volume is corrected over about this many seconds.
+const VOLUME_TIME: f64 = 0.2;
+/// Relative expansion that the correction of volume may ask for, 1/s. It is not seen at this rate.
+const MAX_EXPANSION: f64 = 0.2;
+
+/// What does not change during a simulation.
+#[derive(Clone, Debug)]
+pub struct MacOptions {
+    /// Cell width, m.
+    pub cell: f64,
+    /// Lower corner of cell (0,0,0).
+    pub origin: Vec3,
+    /// One cell thick.
+    pub flat: bool,
+    pub transfer: Transfer,
+    /// Cells that liquid may cross in a substep.
+    pub cfl: f64,
+    pub density: f64,
+    pub tolerance: f64,
+    pub volume_lock: bool,
+    pub per_cell: u32,
+    pub seed: u64,
+}
+
+/// Everything that is known between substeps.
+#[derive(Clone, Debug, Default)]
+struct State {
+    grid: MacGrid,
+    particles: Particles,
+    next_id: u64,
+    /// Substeps done; tells one seeding of a cell from the next.
+    moment: u64,
+    /// Measured volume, and what it should be, m³.
+    volume: f64,
+    expected: f64,
+    /// Volume given by each emitter, m³.
+    emitted: Vec<f64>,
+}
+
+/// The simulator.
+pub struct Mac {
+    options: MacOptions,
+    seeding: Seeding,
+    now: State,
+    /// The state being made.
+    next: State,
+    /// Face velocities when the particles were spread on the grid.
+    before: [Vec<f64>; 3],
+    /// Which particles exchange velocity with the grid; the others fly freely.
+    takes_part: Vec<bool>,
+}
+
+impl Mac {
+    /// A simulator at rest with the given volumes of liquid.
+    pub fn new(options: MacOptions, solids: &Solids, volumes: &[InitialVolume], emitters: usize) -> Result<Self> {
+        let seeding = Seeding::new(options.per_cell, options.flat, options.seed);
+        let now = State { emitted: vec![0.0; emitters], ..State::default() };
+        let mut mac = Self {
+            options,
+            seeding,
+            now,
+            next: State::default(),
+            before: Default::default(),
+            takes_part: Vec::new(),
+        };
+        mac.fill(solids, volumes)?;
+        Ok(mac)
+    }
+
+    fn band(&self) -> f64 {
+        BAND_CELLS * self.options.cell
+    }
+
+    /// Cells that a point may travel in a step, and two more for interpolation.
+    fn margin(&self, dt: f64) -> usize {
+        let travel = self.now.grid.max_speed() * dt / self.options.cell;
+        (travel.min(MAX_MARGIN as f64).ceil() as usize + 2).min(MAX_MARGIN)
+    }
+
+    /// Which particles have liquid cells round them.
+    fn wet(&self, state: &State) -> Vec<bool> {
+        let tiles = &state.grid.tiles;
+        let parts: Vec<Vec<bool>> = (0..tiles.len())
+            .into_par_iter()
+            .map_init(crate::grid::Patch::default, |patch, t| {
+                let range = state.particles.of_tile(tiles, t);
+                if range.is_empty() {
+                    return Vec::new();
+                }
+                patch.load(tiles, &state.grid.liquid, tiles.coords()[t], 1, tiles.h());
+                range.map(|p| patch.least(tiles.centred(&state.particles.position[p])) < 0.0).collect()
+            })
+            .collect();
+        parts.concat()
+    }
+
+    /// Volume of the liquid on the grid and of the drops that fly freely.
+    fn measure(&self, state: &State, takes_part: &[bool]) -> f64 {
+        let drops = takes_part.iter().filter(|w| !**w).count();
+        let drop = self.options.cell.powi(3) / self.seeding.full() as f64;
+        state.grid.liquid_volume() + drops as f64 * drop
+    }
+
+    /// Relative expansion that brings the volume back to what it should be, 1/s.
+    fn expansion(&self) -> f64 {
+        let State { volume, expected, .. } = self.now;
+        if !self.options.volume_lock || volume <= 0.0 {
+            return 0.0;
+        }
+        ((expected - volume) / volume / VOLUME_TIME).clamp(-MAX_EXPANSION, MAX_EXPANSION)
+    }
+}
+
+impl Liquid for Mac {
+    fn max_dt(&self, acceleration: f64) -> Limit {
+        // The speed at the end of the step counts; falling a few cells from rest takes √(2 cfl h/g).
+        let (reach, speed) = (self.options.cfl * self.options.cell, self.max_speed());
+        let dt = if acceleration > 0.0 {
+            2.0 * reach / (speed + (speed * speed + 4.0 * acceleration * reach).sqrt())
+        } else {
+            reach / speed.max(f64::MIN_POSITIVE)
+        };
+        Limit { dt, rule: "liquid speed" }
+    }
+
+    fn advect_surface(&mut self, step: &Step) -> Result<()> {
+        self.next = State {
+            particles: self.move_particles(step)?,
+            next_id: self.now.next_id,
+            moment: self.now.moment + 1,
+            volume: self.now.volume,
+            expected: self.now.expected,
+            emitted: self.now.emitted.clone(),
+            ..State::default()
+        };
+        Ok(())
+    }
+
+    fn remesh(&mut self, step: &Step) -> Result<()> {
+        self.lay_tiles(step)?;
+        step.cancel.check()?;
+        self.carry_surface(step)?;
+        step.cancel.check()?;
+        self.reseed()
+    }
+
+    fn advect_velocity(&mut self, step: &Step) -> Result<()> {
+        self.takes_part = self.wet(&self.next);
+        let mut known = particles_to_grid(&mut self.next.grid, &self.next.particles, &self.takes_part);
+        step.cancel.check()?;
+        let grid = &mut self.next.grid;
+        for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
+            extrapolate_velocity(&grid.tiles, u, known, 2);
+        }
+        self.before = self.next.grid.velocity.clone();
+        Ok(())
+    }
+
+    fn apply_forces(&mut self, step: &Step) -> Result<()> {
+        let grid = &mut self.next.grid;
+        let (tiles, dt) = (&grid.tiles, step.dt);
+        for axis in 0..tiles.axes() {
+            let push = dt * step.gravity[axis];
+            grid.velocity[axis].par_iter_mut().for_each(|u| *u += push);
+        }
+        if let Some(force) = step.force {
+            moving::apply_force(grid, force, dt);
+        }
+        Ok(())
+    }
+
+    fn solve(&mut self, step: &Step) -> Result<Solved> {
+        let options = PressureOptions {
+            dt: step.dt,
+            density: self.options.density,
+            tolerance: self.options.tolerance,
+            expansion: self.expansion(),
+        };
+        let layers = self.margin(step.dt);
+        let grid = &mut self.next.grid;
+        let (report, mut known) = project(grid, step.solids, &options, step.cancel)?;
+        for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
+            extrapolate_velocity(&grid.tiles, u, known, layers);
+        }
+        constrain(grid, step.solids);
+        Ok(Solved {
+            solves: report.solve.into_iter().collect(),
+            closed_regions: report.closed_regions,
+            refused_inflow: report.refused_inflow,
+        })
+    }
+
+    fn finish(&mut self, step: &Step) -> Result<()> {
+        let State { grid, particles, .. } = &mut self.next;
+        grid_to_particles(grid, &self.before, particles, &self.takes_part, self.options.transfer);
+        let position = &particles.position;
+        particles.velocity.par_iter_mut().enumerate().filter(|(p, _)| !self.takes_part[*p]).for_each(|(p, v)| {
+            let force = step.force.map_or(Vec3::zeros(), |f| f(&position[p], v));
+            *v += (step.gravity + force) * step.dt;
+        });
+        vouch(&grid.tiles, &grid.liquid, particles);
+        self.next.volume = self.measure(&self.next, &self.takes_part);
+        let speed = self.next.grid.max_speed();
+        if !speed.is_finite() || !self.next.volume.is_finite() {
+            return Err(Error::diverged("finish", "velocities are not finite"));
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) {
+        self.now = std::mem::take(&mut self.next);
+        self.before = Default::default();
+    }
+
+    fn abandon(&mut self) {
+        self.next = State::default();
+        self.before = Default::default();
+    }
+
+    fn amount(&self) -> Amount {
+        Amount {
+            volume: self.now.volume,
+            expected: self.now.expected,
+            liquid_cells: self.now.grid.liquid.par_iter().filter(|d| **d < 0.0).count(),
+            tiles: self.now.grid.tiles.len(),
+        }
+    }
+
+    fn max_speed(&self) -> f64 {
+        let v = &self.now.particles.velocity;
+        let fastest = |r: std::ops::Range<usize>| v[r].iter().fold(0.0f64, |m, v| m.max(v.norm_squared()));
+        crate::math::ordered_max(v.len(), fastest).max(0.0).sqrt()
+    }
+
+    fn particles(&self) -> &Particles {
+        &self.now.particles
+    }
+
+    fn surface(&self, overlap: f64) -> Result<TriMesh> {
+        self.build_surface(overlap)
+    }
+
+    fn emitted(&self) -> &[f64] {
+        &self.now.emitted
+    }
+
+    fn bytes(&self) -> usize {
+        self.now.grid.bytes() + self.now.particles.bytes()
+    }
+
+    fn save(&self, out: &mut Writer) {
+        self.write(out);
+    }
+
+    fn load(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
+        self.read(from, solids)
+    }
+}
+
+/// The tiles that a box of space touches, `margin` metres round it.
+fn tiles_of_box(options: &MacOptions, bounds: &Aabb, margin: f64) -> impl Iterator<Item = [i32; 3]> + use<> {
+    let bounds = bounds.grow(margin);
+    let side = options.cell * crate::grid::SIDE as f64;
+    let (low, high) = ((bounds.lo - options.origin) / side, (bounds.hi - options.origin) / side);
+    let range = move |a: usize| low[a].floor() as i32..=high[a].floor() as i32;
+    let layers = if options.flat { 0..=0 } else { range(2) };
+    layers.flat_map(move |k| range(1).flat_map(move |j| range(0).map(move |i| [i, j, k])))
+}

@@ -1,0 +1,194 @@
+//! Particles along the flow, round solids, and the tiles that follow them.
+//!
+//! A particle with liquid round it is carried by the velocity of the grid; one that flies alone keeps
+//! its own. A path that would enter a solid slides along it instead: the path is looked at in steps
+//! of half a cell, so that no wall of a cell's thickness is jumped over, and at its end the particle
+//! is put outside every solid as it stands at the end of the step.
+
+use super::{Mac, State};
+use crate::error::{Error, Result};
+use crate::field::{Particles, Solids, VelocityPatch};
+use crate::grid::{Patch, SIDE, Tiles};
+use crate::math::Vec3;
+use crate::simulation::liquid::{ForceField, Step};
+use crate::solver::mac::{MacGrid, REACH_CELLS};
+use crate::surface::{Band, advect, correct};
+use rayon::prelude::*;
+
+/// Particles stay this many cells away from solids.
+const CLEARANCE: f64 = 0.05;
+
+/// What moving the particles of a tile needs.
+#[derive(Default)]
+struct Surroundings {
+    velocity: VelocityPatch,
+    liquid: Patch,
+    solid: Patch,
+}
+
+impl Mac {
+    /// The particles at the end of the step, still in the old order.
+    pub(super) fn move_particles(&self, step: &Step) -> Result<Particles> {
+        let State { grid, particles, .. } = &self.now;
+        let tiles = &grid.tiles;
+        let margin = self.margin(step.dt);
+        let moved: Vec<Vec<Vec3>> = (0..tiles.len())
+            .into_par_iter()
+            .map_init(Surroundings::default, |around, t| {
+                let range = particles.of_tile(tiles, t);
+                if range.is_empty() || step.cancel.is_cancelled() {
+                    return Vec::new();
+                }
+                around.load(grid, t, margin);
+                range.map(|p| around.carry(tiles, step, &particles.position[p], &particles.velocity[p])).collect()
+            })
+            .collect();
+        step.cancel.check()?;
+        let mut moved = Particles { position: moved.concat(), ..particles.clone() };
+        if let Some(p) = moved.position.iter().position(|x| !x.iter().all(|v| v.is_finite())) {
+            let id = moved.id[p];
+            return Err(Error::diverged("advect_surface", format!("particle {id} has no finite position")));
+        }
+        let keep: Vec<bool> = moved.position.par_iter().map(|x| self.stays(step.solids, x)).collect();
+        moved.retain(&keep);
+        Ok(moved)
+    }
+
+    /// Whether a particle is still of interest: not drained, and not astronomically far away.
+    fn stays(&self, solids: &Solids, x: &Vec3) -> bool {
+        let far = 1e8 * self.options.cell;
+        !solids.is_drained(x) && (x - self.options.origin).amax() < far
+    }
+
+    /// Lay tiles round the moved particles and the sources, and sort the particles on them.
+    pub(super) fn lay_tiles(&mut self, step: &Step) -> Result<()> {
+        let old = &self.now.grid.tiles;
+        let margin = self.margin(step.dt).max(3) as i32;
+        let mut coords = Vec::new();
+        for (coord, [low, high]) in self.next.particles.occupied(old) {
+            let size = [SIDE as i32, SIDE as i32, old.depth() as i32];
+            let first = |a: usize| (low[a] - margin).div_euclid(size[a]);
+            let last = |a: usize| (high[a] + margin).div_euclid(size[a]);
+            let layers = if old.is_flat() { coord[2]..=coord[2] } else { first(2)..=last(2) };
+            for k in layers {
+                for j in first(1)..=last(1) {
+                    coords.extend((first(0)..=last(0)).map(|i| [i, j, k]));
+                }
+            }
+        }
+        let reach = self.band();
+        for inflow in step.inflows {
+            coords.extend(super::tiles_of_box(&self.options, &inflow.bounds, reach));
+        }
+        let tiles = Tiles::new(old.h(), old.origin(), old.is_flat(), coords);
+        self.next.grid = MacGrid::new(tiles, step.solids, Some(&self.now.grid));
+        self.next.grid.close_thin(step.solids);
+        self.next.particles.sort(&self.next.grid.tiles)
+    }
+
+    /// Carry the surface along, correct it by the particles, let liquid in and out.
+    pub(super) fn carry_surface(&mut self, step: &Step) -> Result<()> {
+        let band = Band(self.band());
+        let (old, margin) = (&self.now.grid, self.margin(step.dt));
+        let next = &mut self.next;
+        let tiles = &next.grid.tiles;
+        let mut phi = advect(&old.tiles, &old.liquid, &old.velocity, tiles, step.dt, margin, band);
+        let solid = next.grid.solid_at_centres();
+        correct(tiles, &mut phi, &next.particles, &solid, self.seeding.full() as f64);
+        next.grid.liquid = phi;
+        self.restore_distance(&solid)?;
+        self.drain(step, &solid)?;
+        self.let_in(step, &solid)
+    }
+}
+
+impl Surroundings {
+    fn load(&mut self, grid: &MacGrid, t: usize, margin: usize) {
+        let (tiles, coord) = (&grid.tiles, grid.tiles.coords()[t]);
+        let far = REACH_CELLS * tiles.h();
+        self.velocity.load(tiles, &grid.velocity, coord, margin);
+        self.liquid.load(tiles, &grid.liquid, coord, 1, far);
+        self.solid.load(tiles, &grid.solid, coord, margin, far);
+    }
+
+    /// Where a particle goes in one step.
+    fn carry(&self, tiles: &Tiles, step: &Step, x: &Vec3, v: &Vec3) -> Vec3 {
+        let h = tiles.h();
+        let g = tiles.to_grid(x);
+        let free = self.liquid.least(tiles.centred(x)) >= 0.0;
+        let mut to = if free { g + v * (step.dt / h) } else { self.velocity.trace(&g, step.dt) };
+        if tiles.is_flat() {
+            to.z = g.z;
+        }
+        let travel = (to - g).norm();
+        let near = self.solid.sample(nodal(tiles, &g)) < (travel + 1.0 + step.solids.max_speed() * step.dt / h) * h;
+        if near {
+            to = self.slide(tiles, &g, &to, travel);
+        }
+        let end = tiles.origin() + to * h;
+        let end = if near { put_outside(step.solids, end, h, tiles.is_flat()) } else { end };
+        hold_back(step.solids, x, end)
+    }
+
+    /// Follow a path in half cells; where it enters a solid, go on along the wall.
+    fn slide(&self, tiles: &Tiles, from: &Vec3, to: &Vec3, travel: f64) -> Vec3 {
+        let parts = (2.0 * travel).ceil().max(1.0);
+        let mut stride = (to - from) / parts;
+        let mut at = *from;
+        for _ in 0..parts as usize {
+            at += stride;
+            let (d, gradient) = self.solid.sample_gradient(nodal(tiles, &at));
+            if d < 0.0 {
+                let n = Vec3::from(gradient).try_normalize(1e-12).unwrap_or_else(Vec3::zeros);
+                at -= n * (d / tiles.h());
+                stride -= n * stride.dot(&n).min(0.0);
+            }
+        }
+        at
+    }
+}
+
+/// A position in cells as nodes see it; the middle plane on a grid one cell thick.
+fn nodal(tiles: &Tiles, g: &Vec3) -> [f64; 3] {
+    [g.x, g.y, if tiles.is_flat() { 0.0 } else { g.z }]
+}
+
+/// Move a point that is inside a solid, or almost, to where it is just outside.
+fn put_outside(solids: &Solids, x: Vec3, h: f64, flat: bool) -> Vec3 {
+    let (clear, mut x) = (CLEARANCE * h, x);
+    // Two walls that meet need a second look; a third settles acute corners.
+    for _ in 0..3 {
+        let d = solids.distance(&x, 2.0 * h);
+        if d >= clear {
+            break;
+        }
+        let mut n = solids.outward(&x, 0.25 * h);
+        if flat {
+            n.z = 0.0;
+        }
+        x += n * (clear - d);
+    }
+    x
+}
+
+/// A path that would pass through a thin solid ends where it began, carried along by the solid.
+fn hold_back(solids: &Solids, from: &Vec3, to: Vec3) -> Vec3 {
+    if solids.any_thin() && solids.path_crosses(from, &to) { solids.carried(from) } else { to }
+}
+
+/// Add a force that varies in space to the faces of the grid.
+pub(super) fn apply_force(grid: &mut MacGrid, force: &ForceField, dt: f64) {
+    let tiles = &grid.tiles;
+    let source = grid.velocity.clone();
+    for (axis, velocity) in grid.velocity.iter_mut().enumerate().take(tiles.axes()) {
+        velocity.par_chunks_mut(tiles.volume()).enumerate().for_each_init(VelocityPatch::default, |u, (t, part)| {
+            u.load(tiles, &source, tiles.coords()[t], 1);
+            for (l, value) in part.iter_mut().enumerate() {
+                let cell = tiles.cell(t * tiles.volume() + l);
+                let g = Vec3::new(cell[0] as f64, cell[1] as f64, cell[2] as f64)
+                    + crate::field::face_offset(axis, tiles.is_flat());
+                *value += dt * force(&(tiles.origin() + g * tiles.h()), &u.sample(&g))[axis];
+            }
+        });
+    }
+}

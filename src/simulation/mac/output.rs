@@ -1,0 +1,103 @@
+//! The surface for pictures.
+//!
+//! The zero set of the liquid's distance, let into solids by the overlap, plus a small ball for each
+//! drop that flies freely. Each vertex carries its velocity.
+
+use super::Mac;
+use crate::error::Result;
+use crate::field::VelocityPatch;
+use crate::geometry::{Attribute, TriMesh};
+use crate::grid::{contour, overlap_walls};
+use crate::math::Vec3;
+use rayon::prelude::*;
+
+impl Mac {
+    pub(super) fn build_surface(&self, overlap: f64) -> Result<TriMesh> {
+        let grid = &self.now.grid;
+        let phi = overlap_walls(&grid.liquid, &grid.solid_at_centres(), overlap)?;
+        let mut mesh = contour(&grid.tiles, &phi)?.mesh;
+        let mut velocity = self.velocity_at(&mesh.positions);
+        self.add_drops(&mut mesh, &mut velocity);
+        let data = velocity.iter().flat_map(|v| [v.x as f32, v.y as f32, v.z as f32]).collect();
+        mesh.attributes = vec![Attribute { name: "velocity".into(), width: 3, data }];
+        Ok(mesh)
+    }
+
+    /// Velocity of the liquid at many points; neighbours in the list should be neighbours in space.
+    fn velocity_at(&self, points: &[Vec3]) -> Vec<Vec3> {
+        let grid = &self.now.grid;
+        let tiles = &grid.tiles;
+        let chunk = |points: &[Vec3]| {
+            let (mut patch, mut loaded) = (VelocityPatch::default(), None);
+            let at = |x: &Vec3| {
+                let coord = tiles.split(tiles.cell_at(x)).0;
+                if loaded != Some(coord) {
+                    patch.load(tiles, &grid.velocity, coord, 1);
+                    loaded = Some(coord);
+                }
+                patch.sample(&tiles.to_grid(x))
+            };
+            points.iter().map(at).collect::<Vec<_>>()
+        };
+        points.par_chunks(1024).flat_map_iter(chunk).collect()
+    }
+
+    /// Add an octahedron-based ball of a particle's volume for every particle that flies freely.
+    fn add_drops(&self, mesh: &mut TriMesh, velocity: &mut Vec<Vec3>) {
+        let particles = &self.now.particles;
+        let volume = self.options.cell.powi(3) / self.seeding.full() as f64;
+        let (points, triangles) = unit_ball();
+        let solid: f64 = TriMesh::new(points.to_vec(), triangles.to_vec()).volume();
+        let radius = crate::math::elementary::cbrt(volume / solid);
+        let wet = self.wet(&self.now);
+        for p in (0..particles.len()).filter(|p| !wet[*p]) {
+            let base = mesh.positions.len() as u32;
+            mesh.positions.extend(points.iter().map(|d| particles.position[p] + d * radius));
+            mesh.triangles.extend(triangles.iter().map(|t| t.map(|v| v + base)));
+            velocity.extend(std::iter::repeat_n(particles.velocity[p], points.len()));
+        }
+    }
+}
+
+/// An icosahedron of radius one: 12 vertices, 20 triangles, normals outwards.
+fn unit_ball() -> ([Vec3; 12], [[u32; 3]; 20]) {
+    let g = 0.5 * (1.0 + 5f64.sqrt());
+    let s = 1.0 / (1.0 + g * g).sqrt();
+    let mut points = [Vec3::zeros(); 12];
+    for (i, point) in points.iter_mut().enumerate() {
+        let (axis, sign) = (i / 4, |bit: usize| if i >> bit & 1 == 0 { s } else { -s });
+        point[axis] = sign(0);
+        point[(axis + 1) % 3] = sign(1) * g;
+    }
+    let mut triangles = [[0; 3]; 20];
+    let mut count = 0;
+    // Faces join the vertices that are one edge length apart.
+    let edge = 2.0 * s;
+    let adjacent = |a: usize, b: usize| ((points[a] - points[b]).norm() - edge).abs() < 1e-9;
+    for a in 0..12 {
+        for b in a + 1..12 {
+            for c in b + 1..12 {
+                if adjacent(a, b) && adjacent(b, c) && adjacent(a, c) {
+                    let out = points[a].dot(&points[b].cross(&points[c])) > 0.0;
+                    let [b, c] = if out { [b, c] } else { [c, b] };
+                    triangles[count] = [a as u32, b as u32, c as u32];
+                    count += 1;
+                }
+            }
+        }
+    }
+    (points, triangles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drop_is_a_closed_ball() {
+        let (points, triangles) = unit_ball();
+        let mesh = TriMesh::new(points.to_vec(), triangles.to_vec());
+        // The volume of the icosahedron inscribed in the unit sphere.
+        assert!((mesh.volume() - 2.536_150_710_120_4).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,134 @@
+//! Emitters: regions that are kept full of liquid moving at a given velocity.
+//!
+//! With a rate instead of a velocity the speed follows from the cross-section of the region, and is
+//! then steered by what was really given: after each substep the emitter compares the volume in the
+//! ledger with the volume that was due, so that the stated rate and total are met. The first filling
+//! of the region is not waited for; it counts towards the total.
+
+use super::world::{Collider, LoadedMesh, Region, build_shape, named};
+use crate::error::{Error, Result};
+use crate::math::{Aabb, Pose, Vec3};
+use crate::scene::{self, Scene, ShapeSpec};
+
+/// 1 ml in m³.
+const MILLILITRE: f64 = 1e-6;
+
+/// An emitter of the scene.
+pub(super) struct Source {
+    region: Region,
+    spec: scene::Emitter,
+    /// Index of the collider it moves with.
+    parent: Option<usize>,
+    /// Volume of the region, m³, measured on a coarse lattice.
+    volume: f64,
+}
+
+/// An emitter during one substep.
+pub(super) struct Placed<'a> {
+    source: &'a Source,
+    pose: Pose,
+    pub bounds: Aabb,
+    pub velocity: Vec3,
+}
+
+impl Placed<'_> {
+    pub fn distance(&self, x: &Vec3) -> f64 {
+        self.source.region.distance(&self.pose, x)
+    }
+}
+
+impl Source {
+    pub fn all(scene: &Scene, load: &dyn Fn(&ShapeSpec, &str) -> Result<LoadedMesh>) -> Result<Vec<Source>> {
+        scene.emitters.iter().enumerate().map(|(i, e)| Self::new(scene, i, e, load)).collect()
+    }
+
+    fn new(
+        scene: &Scene,
+        index: usize,
+        spec: &scene::Emitter,
+        load: &dyn Fn(&ShapeSpec, &str) -> Result<LoadedMesh>,
+    ) -> Result<Self> {
+        let name = named(&spec.name, "emitter", index);
+        let (shape, _) = build_shape(&spec.shape, &name, load)?;
+        let region = Region { name, shape, transform: spec.transform.clone() };
+        let parent = match &spec.parent {
+            None => None,
+            Some(wanted) => Some(scene.colliders.iter().position(|c| c.name == *wanted).ok_or_else(|| {
+                Error::scene(format!("emitters[{index}].parent"), format!("there is no collider named '{wanted}'"))
+            })?),
+        };
+        let volume = region.measure()?;
+        Ok(Self { region, spec: spec.clone(), parent, volume })
+    }
+
+    /// The emitter at a frame, if it is on and has something left to give. `given` and `due` are the
+    /// volumes given so far and due at the end of a substep of `dt` seconds.
+    pub fn at<'a>(
+        &'a self,
+        colliders: &[Collider],
+        frame: f64,
+        dt: f64,
+        gravity: &Vec3,
+        given: f64,
+        due: f64,
+    ) -> Option<Placed<'a>> {
+        let total = self.spec.total_ml.map_or(f64::INFINITY, |t| t * MILLILITRE);
+        if !self.spec.active.at(frame) || given >= total * (1.0 - 1e-9) {
+            return None;
+        }
+        let parent = self.parent.map_or(Pose::identity(), |p| colliders[p].transform.pose(frame));
+        let (own, _) = self.region.at(frame);
+        let pose = Pose { rotation: parent.rotation * own.rotation, translation: parent.to_world(&own.translation) };
+        let bounds = self.region.bounds(&pose);
+        let given_velocity = parent.rotation * Vec3::from(self.spec.velocity.at(frame));
+        let velocity = match &self.spec.rate_ml_s {
+            None => given_velocity,
+            Some(_) => {
+                let down = gravity.try_normalize(0.0).unwrap_or_else(|| -Vec3::y());
+                let along = given_velocity.try_normalize(0.0).unwrap_or(down);
+                along * (((due.min(total) - given) / dt).max(0.0) / self.cross_section(&bounds, &along))
+            }
+        };
+        Some(Placed { source: self, pose, bounds, velocity })
+    }
+
+    /// Volume that the rate adds to what is due in `dt` seconds, m³; 0 without a rate.
+    pub fn due(&self, frame: f64, dt: f64) -> f64 {
+        let on = self.spec.active.at(frame);
+        self.spec.rate_ml_s.as_ref().map_or(0.0, |r| if on { r.at(frame) * MILLILITRE * dt } else { 0.0 })
+    }
+
+    /// Mean area across a direction: the volume over the length.
+    fn cross_section(&self, bounds: &Aabb, along: &Vec3) -> f64 {
+        let size = bounds.size();
+        let length = (0..3).map(|a| along[a].abs() * size[a]).sum::<f64>();
+        (self.volume / length.max(f64::MIN_POSITIVE)).max(f64::MIN_POSITIVE)
+    }
+}
+
+impl Region {
+    fn bounds(&self, pose: &Pose) -> Aabb {
+        let corners = self.shape.bounds().corners().map(|c| pose.to_world(&(c * self.transform.scale)));
+        Aabb::of_points(&corners)
+    }
+
+    /// Volume by counting a lattice of 40³ points; the steering by the ledger makes up for its error.
+    fn measure(&self) -> Result<f64> {
+        const POINTS: usize = 40;
+        let b = self.shape.bounds();
+        let size = b.size();
+        if b.is_empty() || !size.iter().all(|s| s.is_finite()) {
+            return Err(Error::geometry(&self.name, "an emitter needs a closed shape of finite size"));
+        }
+        let at = |i: usize, a: usize| b.lo[a] + size[a] * (i as f64 + 0.5) / POINTS as f64;
+        let inside = |n: usize| {
+            let x = Vec3::new(at(n % POINTS, 0), at(n / POINTS % POINTS, 1), at(n / POINTS / POINTS, 2));
+            self.shape.distance(&x) < 0.0
+        };
+        let count = (0..POINTS.pow(3)).filter(|n| inside(*n)).count();
+        if count == 0 {
+            return Err(Error::geometry(&self.name, "an emitter needs a closed shape; this one has no inside"));
+        }
+        Ok(count as f64 / POINTS.pow(3) as f64 * size.product() * self.transform.scale.powi(3))
+    }
+}
