@@ -74,7 +74,6 @@ impl Solid {
         let placed = |pose: &Pose| Aabb::of_points(&corners.map(|c| pose.to_world(&c)));
         placed(&self.motion.pose).union(&placed(&self.before))
     }
-
 }
 
 /// Everything solid at one time.

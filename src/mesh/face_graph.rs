@@ -54,7 +54,15 @@ impl FaceGraph {
     }
 
     /// Add a face.
-    pub fn push(&mut self, near: u32, far: u32, area: f64, length: f64, velocity: f64, surface_pressure: f64) {
+    pub fn push(
+        &mut self,
+        near: u32,
+        far: u32,
+        area: f64,
+        length: f64,
+        velocity: f64,
+        surface_pressure: f64,
+    ) {
         self.near.push(near);
         self.far.push(far);
         self.area.push(area);
@@ -114,7 +122,10 @@ impl FaceGraph {
             let positive = self.area[f] > 0.0 && self.length[f] > 0.0;
             let numbers = [self.area[f], self.length[f], self.velocity[f], self.surface_pressure[f]];
             if self.near[f] >= n || !far_ok || !positive || numbers.iter().any(|v| !v.is_finite()) {
-                return Err(Error::diverged("face graph", format!("face {f} of {}: {numbers:?}", self.faces())));
+                return Err(Error::diverged(
+                    "face graph",
+                    format!("face {f} of {}: {numbers:?}", self.faces()),
+                ));
             }
         }
         Ok(())

@@ -25,7 +25,15 @@ pub struct Clock {
 
 impl Clock {
     pub fn new(length: f64, least: u32, most: u32) -> Self {
-        Self { length, left: length, done: 0, least: least.max(1), most, rule: "frame", shortest: f64::INFINITY }
+        Self {
+            length,
+            left: length,
+            done: 0,
+            least: least.max(1),
+            most,
+            rule: "frame",
+            shortest: f64::INFINITY,
+        }
     }
 
     /// Length of the next substep; None when the frame is complete.

@@ -36,7 +36,9 @@ impl Forces {
                     radius: *radius,
                 }),
                 Force::Wind { velocity, drag } => {
-                    forces.local.push(Local::Wind { velocity: velocity.at(frame).into(), drag: drag.at(frame) });
+                    forces
+                        .local
+                        .push(Local::Wind { velocity: velocity.at(frame).into(), drag: drag.at(frame) });
                 }
             }
         }

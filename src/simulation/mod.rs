@@ -123,9 +123,8 @@ impl Simulation {
         let cancel = self.cancel.clone();
         let Self { scene, world, sources, liquid, due, frame, settings, pool, .. } = self;
         let mut frame_work = FrameWork { scene, world, sources, liquid: liquid.as_mut(), due, settings };
-        let report = watch::run(pool, &cancel, &progress, watch, || {
-            frame_work.run(*frame, &cancel, &progress)
-        })?;
+        let report =
+            watch::run(pool, &cancel, &progress, watch, || frame_work.run(*frame, &cancel, &progress))?;
         self.frame += 1;
         let mut report = FrameReport { seconds: start.elapsed().as_secs_f64(), ..report };
         self.describe(&mut report);
@@ -180,7 +179,11 @@ impl Simulation {
 
     /// The colliders' triangles, for pictures.
     pub fn collider_meshes(&self) -> Vec<ColliderMesh<'_>> {
-        self.world.colliders.iter().map(|c| ColliderMesh { name: &c.name, mesh: &c.mesh, look: c.look }).collect()
+        self.world
+            .colliders
+            .iter()
+            .map(|c| ColliderMesh { name: &c.name, mesh: &c.mesh, look: c.look })
+            .collect()
     }
 
     /// The complete state as bytes; a simulation of the same scene continues from it bit for bit.
@@ -287,7 +290,12 @@ impl FrameWork<'_> {
         let inflows: Vec<Inflow> = placed
             .iter()
             .zip(&distances)
-            .map(|((index, p), distance)| Inflow { index: *index, distance, bounds: p.bounds, velocity: p.velocity })
+            .map(|((index, p), distance)| Inflow {
+                index: *index,
+                distance,
+                bounds: p.bounds,
+                velocity: p.velocity,
+            })
             .collect();
         let local = |x: &Vec3, v: &Vec3| forces.local(x, v);
         let world = Step {
@@ -298,7 +306,8 @@ impl FrameWork<'_> {
             inflows: &inflows,
             cancel,
         };
-        let report = step::step(self.liquid, &world, &mut |stage| set(progress, |p| p.stage = STAGES[stage]))?;
+        let report =
+            step::step(self.liquid, &world, &mut |stage| set(progress, |p| p.stage = STAGES[stage]))?;
         let after = self.liquid.emitted();
         for i in 0..self.due.len() {
             // The first filling of the region is not held against the rate.
@@ -382,7 +391,9 @@ fn start(scene: &Scene, solids: &Solids, regions: &[(Region, Vec3, Vec3)], emitt
         })
         .collect();
     let mut volumes = Vec::new();
-    for ((region, (_, bounds), _, _), (distance, velocity)) in placed.iter().zip(distances.iter().zip(&velocities)) {
+    for ((region, (_, bounds), _, _), (distance, velocity)) in
+        placed.iter().zip(distances.iter().zip(&velocities))
+    {
         let bounds = clip(bounds, solids, scene.cell());
         if bounds.is_empty() || !bounds.size().iter().all(|s| s.is_finite()) {
             return Err(Error::geometry(&region.name, "it lies outside the domain, or has no finite size"));

@@ -53,9 +53,14 @@ impl Source {
         let region = Region { name, shape, transform: spec.transform.clone() };
         let parent = match &spec.parent {
             None => None,
-            Some(wanted) => Some(scene.colliders.iter().position(|c| c.name == *wanted).ok_or_else(|| {
-                Error::scene(format!("emitters[{index}].parent"), format!("there is no collider named '{wanted}'"))
-            })?),
+            Some(wanted) => {
+                Some(scene.colliders.iter().position(|c| c.name == *wanted).ok_or_else(|| {
+                    Error::scene(
+                        format!("emitters[{index}].parent"),
+                        format!("there is no collider named '{wanted}'"),
+                    )
+                })?)
+            }
         };
         let volume = region.measure()?;
         Ok(Self { region, spec: spec.clone(), parent, volume })
@@ -78,7 +83,8 @@ impl Source {
         }
         let parent = self.parent.map_or(Pose::identity(), |p| colliders[p].transform.pose(frame));
         let (own, _) = self.region.at(frame);
-        let pose = Pose { rotation: parent.rotation * own.rotation, translation: parent.to_world(&own.translation) };
+        let pose =
+            Pose { rotation: parent.rotation * own.rotation, translation: parent.to_world(&own.translation) };
         let bounds = self.region.bounds(&pose);
         let given_velocity = parent.rotation * Vec3::from(self.spec.velocity.at(frame));
         let velocity = match &self.spec.rate_ml_s {
@@ -127,7 +133,10 @@ impl Region {
         };
         let count = (0..POINTS.pow(3)).filter(|n| inside(*n)).count();
         if count == 0 {
-            return Err(Error::geometry(&self.name, "an emitter needs a closed shape; this one has no inside"));
+            return Err(Error::geometry(
+                &self.name,
+                "an emitter needs a closed shape; this one has no inside",
+            ));
         }
         Ok(count as f64 / POINTS.pow(3) as f64 * size.product() * self.transform.scale.powi(3))
     }

@@ -86,9 +86,7 @@ impl<'a> Reader<'a> {
         }
         match reader.u32()? {
             STATE_VERSION => Ok(reader),
-            found => {
-                Err(Error::Version { what: "saved state".into(), found, supported: STATE_VERSION })
-            }
+            found => Err(Error::Version { what: "saved state".into(), found, supported: STATE_VERSION }),
         }
     }
 

@@ -6,8 +6,8 @@
 use super::report::Progress;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Between two looks at the work.

@@ -146,7 +146,8 @@ impl Mac {
                     }
                 }
             });
-            let inside: Vec<bool> = particles.position.par_iter().map(|x| (inflow.distance)(x) < 0.0).collect();
+            let inside: Vec<bool> =
+                particles.position.par_iter().map(|x| (inflow.distance)(x) < 0.0).collect();
             for (p, v) in particles.velocity.iter_mut().enumerate().filter(|(p, _)| inside[*p]) {
                 *v = inflow.velocity;
                 if let Some(c) = particles.affine.get_mut(p) {

@@ -83,7 +83,12 @@ pub struct Mac {
 
 impl Mac {
     /// A simulator at rest with the given volumes of liquid.
-    pub fn new(options: MacOptions, solids: &Solids, volumes: &[InitialVolume], emitters: usize) -> Result<Self> {
+    pub fn new(
+        options: MacOptions,
+        solids: &Solids,
+        volumes: &[InitialVolume],
+        emitters: usize,
+    ) -> Result<Self> {
         let seeding = Seeding::new(options.per_cell, options.flat, options.seed);
         let now = State { emitted: vec![0.0; emitters], ..State::default() };
         let mut mac = Self {
@@ -225,10 +230,12 @@ impl Liquid for Mac {
         let State { grid, particles, .. } = &mut self.next;
         grid_to_particles(grid, &self.before, particles, &self.takes_part, self.options.transfer);
         let position = &particles.position;
-        particles.velocity.par_iter_mut().enumerate().filter(|(p, _)| !self.takes_part[*p]).for_each(|(p, v)| {
-            let force = step.force.map_or(Vec3::zeros(), |f| f(&position[p], v));
-            *v += (step.gravity + force) * step.dt;
-        });
+        particles.velocity.par_iter_mut().enumerate().filter(|(p, _)| !self.takes_part[*p]).for_each(
+            |(p, v)| {
+                let force = step.force.map_or(Vec3::zeros(), |f| f(&position[p], v));
+                *v += (step.gravity + force) * step.dt;
+            },
+        );
         vouch(&grid.tiles, &grid.liquid, particles);
         self.next.volume = self.measure(&self.next, &self.takes_part);
         let speed = self.next.grid.max_speed();

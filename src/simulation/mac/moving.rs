@@ -40,7 +40,9 @@ impl Mac {
                     return Vec::new();
                 }
                 around.load(grid, t, margin);
-                range.map(|p| around.carry(tiles, step, &particles.position[p], &particles.velocity[p])).collect()
+                range
+                    .map(|p| around.carry(tiles, step, &particles.position[p], &particles.velocity[p]))
+                    .collect()
             })
             .collect();
         step.cancel.check()?;
@@ -121,7 +123,8 @@ impl Surroundings {
             to.z = g.z;
         }
         let travel = (to - g).norm();
-        let near = self.solid.sample(nodal(tiles, &g)) < (travel + 1.0 + step.solids.max_speed() * step.dt / h) * h;
+        let near =
+            self.solid.sample(nodal(tiles, &g)) < (travel + 1.0 + step.solids.max_speed() * step.dt / h) * h;
         if near {
             to = self.slide(tiles, &g, &to, travel);
         }
@@ -181,14 +184,17 @@ pub(super) fn apply_force(grid: &mut MacGrid, force: &ForceField, dt: f64) {
     let tiles = &grid.tiles;
     let source = grid.velocity.clone();
     for (axis, velocity) in grid.velocity.iter_mut().enumerate().take(tiles.axes()) {
-        velocity.par_chunks_mut(tiles.volume()).enumerate().for_each_init(VelocityPatch::default, |u, (t, part)| {
-            u.load(tiles, &source, tiles.coords()[t], 1);
-            for (l, value) in part.iter_mut().enumerate() {
-                let cell = tiles.cell(t * tiles.volume() + l);
-                let g = Vec3::new(cell[0] as f64, cell[1] as f64, cell[2] as f64)
-                    + crate::field::face_offset(axis, tiles.is_flat());
-                *value += dt * force(&(tiles.origin() + g * tiles.h()), &u.sample(&g))[axis];
-            }
-        });
+        velocity.par_chunks_mut(tiles.volume()).enumerate().for_each_init(
+            VelocityPatch::default,
+            |u, (t, part)| {
+                u.load(tiles, &source, tiles.coords()[t], 1);
+                for (l, value) in part.iter_mut().enumerate() {
+                    let cell = tiles.cell(t * tiles.volume() + l);
+                    let g = Vec3::new(cell[0] as f64, cell[1] as f64, cell[2] as f64)
+                        + crate::field::face_offset(axis, tiles.is_flat());
+                    *value += dt * force(&(tiles.origin() + g * tiles.h()), &u.sample(&g))[axis];
+                }
+            },
+        );
     }
 }

@@ -25,7 +25,9 @@ use rayon::prelude::*;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Transfer {
     /// Share of the change that is added; the rest takes the grid's velocity.
-    Flip { blend: f64 },
+    Flip {
+        blend: f64,
+    },
     Apic,
 }
 
@@ -187,7 +189,12 @@ mod tests {
     use super::*;
     use crate::field::Solids;
 
-    fn cloud(flat: bool, affine: bool, velocity: impl Fn(&Vec3) -> Vec3, c: [[f32; 3]; 3]) -> (MacGrid, Particles) {
+    fn cloud(
+        flat: bool,
+        affine: bool,
+        velocity: impl Fn(&Vec3) -> Vec3,
+        c: [[f32; 3]; 3],
+    ) -> (MacGrid, Particles) {
         let coords = if flat { vec![[0, 0, 0], [1, 0, 0]] } else { vec![[0, 0, 0], [1, 0, 0], [0, 0, 1]] };
         let tiles = Tiles::new(0.5, Vec3::new(0.1, 0.2, 0.3), flat, coords);
         let mut particles = Particles::default();
@@ -211,7 +218,8 @@ mod tests {
     fn affine_motion_survives_the_round_trip() {
         // Binary fractions, so that f32 rows hold them exactly.
         let c = [[0.5, -1.0, 0.25], [1.0, 0.25, 2.0], [-0.5, 0.75, -0.75]];
-        let field = |x: &Vec3| Vec3::from_fn(|a, _| (0..3).map(|b| c[a][b] as f64 * x[b]).sum::<f64>() + a as f64);
+        let field =
+            |x: &Vec3| Vec3::from_fn(|a, _| (0..3).map(|b| c[a][b] as f64 * x[b]).sum::<f64>() + a as f64);
         let (mut grid, mut particles) = cloud(false, true, field, c);
         let all = vec![true; particles.len()];
         particles_to_grid(&mut grid, &particles, &all);
@@ -234,7 +242,8 @@ mod tests {
     #[test]
     fn an_unchanged_grid_leaves_flip_particles_alone() {
         for flat in [false, true] {
-            let (mut grid, mut particles) = cloud(flat, false, |x| Vec3::new(x.y.sin(), x.x, 0.0), [[0.0; 3]; 3]);
+            let (mut grid, mut particles) =
+                cloud(flat, false, |x| Vec3::new(x.y.sin(), x.x, 0.0), [[0.0; 3]; 3]);
             let all = vec![true; particles.len()];
             let known = particles_to_grid(&mut grid, &particles, &all);
             assert!(known[0].iter().any(|k| *k == 1) && (!flat || known[2].iter().all(|k| *k == 0)));

@@ -19,23 +19,28 @@ pub fn constrain(grid: &mut MacGrid, solids: &Solids) {
     for (axis, velocity) in grid.velocity.iter_mut().enumerate().take(tiles.axes()) {
         let open = &grid.open[axis];
         let patches = <(VelocityPatch, Patch)>::default;
-        velocity.par_chunks_mut(tiles.volume()).enumerate().for_each_init(patches, |(u, solid), (t, part)| {
-            let v = tiles.volume();
-            if open[t * v..(t + 1) * v].iter().all(|&o| o > 0.0) {
-                return;
-            }
-            u.load(tiles, &source, tiles.coords()[t], 1);
-            solid.load(tiles, &grid.solid, tiles.coords()[t], 2, far);
-            let base = tiles.base(t);
-            each_cell(tiles.depth(), |l, local| {
-                if open[t * v + l] > 0.0 {
+        velocity.par_chunks_mut(tiles.volume()).enumerate().for_each_init(
+            patches,
+            |(u, solid), (t, part)| {
+                let v = tiles.volume();
+                if open[t * v..(t + 1) * v].iter().all(|&o| o > 0.0) {
                     return;
                 }
-                let at = Vec3::from_fn(|a, _| (base[a] + local[a] as i32) as f64);
-                let g = at + face_offset(axis, tiles.is_flat());
-                part[l] = at_wall(&u.sample(&g), &g, solid, solids, tiles.origin() + g * tiles.h(), tiles.h())[axis];
-            });
-        });
+                u.load(tiles, &source, tiles.coords()[t], 1);
+                solid.load(tiles, &grid.solid, tiles.coords()[t], 2, far);
+                let base = tiles.base(t);
+                each_cell(tiles.depth(), |l, local| {
+                    if open[t * v + l] > 0.0 {
+                        return;
+                    }
+                    let at = Vec3::from_fn(|a, _| (base[a] + local[a] as i32) as f64);
+                    let g = at + face_offset(axis, tiles.is_flat());
+                    part[l] =
+                        at_wall(&u.sample(&g), &g, solid, solids, tiles.origin() + g * tiles.h(), tiles.h())
+                            [axis];
+                });
+            },
+        );
     }
 }
 
