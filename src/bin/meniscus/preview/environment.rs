@@ -114,9 +114,9 @@ impl Environment {
         lights[2].casts_shadow = false;
         Self {
             lights,
-            horizon: Rgb::new(0.40, 0.43, 0.47),
-            zenith: Rgb::new(0.10, 0.12, 0.16),
-            floor: Rgb::new(0.28, 0.29, 0.30),
+            horizon: Rgb::new(0.30, 0.32, 0.345),
+            zenith: Rgb::new(0.10, 0.115, 0.14),
+            floor: Rgb::new(0.22, 0.23, 0.24),
         }
     }
 

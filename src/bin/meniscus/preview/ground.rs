@@ -138,9 +138,12 @@ fn openness(stage: &Stage, point: &Vec3, normal: &Vec3, samples: &Samples, rays:
     let reach = 0.45 * stage.size;
     let open = |k: usize| {
         let direction = samples.cosine(k + 501, normal);
-        match stage.solid_within(&Ray { origin: *point, direction }, reach) {
-            Some(t) => (t / reach).sqrt() * 0.9,
-            None => 1.0,
+        let ray = Ray { origin: *point, direction };
+        let shade = |t: f64| 1.0 - (t / reach).sqrt() * 0.9;
+        match stage.solid_within(&ray, reach) {
+            Some(t) => 1.0 - shade(t),
+            // Clear liquid takes away some of the light where it touches.
+            None => 1.0 - 0.5 * stage.clear_liquid_within(&ray, reach).map_or(0.0, shade),
         }
     };
     let mean = (0..rays).map(open).sum::<f64>() / rays as f64;

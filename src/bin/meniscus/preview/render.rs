@@ -126,7 +126,7 @@ impl Film<'_> {
                 let more = self.samples(i, effort.base..effort.edge) * (effort.edge - effort.base) as f64;
                 (first + more) / effort.edge as f64
             };
-            let keep = |i: usize| if self.is_edge(&film, i) { refined(i) } else { film[i] };
+            let keep = |i: usize| if self.is_edge(&film, i) { refined(i) } else { self.calmed(&film, i) };
             film = (0..count).into_par_iter().with_min_len(64).map(keep).collect();
         }
         let byte = |(i, c): (usize, &Rgb)| {
@@ -154,18 +154,27 @@ impl Film<'_> {
         1.0 - self.vignette * (u * u + v * v) * 2.0
     }
 
-    /// Whether a pixel differs from one of its eight neighbours by more than the eye forgives.
+    /// Whether a pixel differs from one of its neighbours by more than the eye forgives.
     fn is_edge(&self, film: &[Rgb], i: usize) -> bool {
         const VISIBLE: f64 = 0.05;
-        let (x, y) = (i % self.width, i / self.width);
-        let rows = y.saturating_sub(1)..=(y + 1).min(self.height - 1);
         // Roots are nearer than linear light to what the eye sees.
         let seen = |c: &Rgb| c.map(f64::sqrt);
         let here = seen(&film[i]);
-        rows.into_iter().any(|v| {
-            let columns = x.saturating_sub(1)..=(x + 1).min(self.width - 1);
-            columns.into_iter().any(|u| (seen(&film[v * self.width + u]) - here).amax() > VISIBLE)
-        })
+        self.around(i).any(|n| (seen(&film[n]) - here).amax() > VISIBLE)
+    }
+
+    /// The mean with its neighbours, where no edge is: takes away the grain of shadow rays.
+    fn calmed(&self, film: &[Rgb], i: usize) -> Rgb {
+        let (sum, count) = self.around(i).fold((Rgb::zeros(), 0.0), |(s, n), p| (s + film[p], n + 1.0));
+        sum / count
+    }
+
+    /// The pixel and its eight neighbours, fewer at the border.
+    fn around(&self, i: usize) -> impl Iterator<Item = usize> {
+        let (x, y, width) = (i % self.width, i / self.width, self.width);
+        let rows = y.saturating_sub(1)..=(y + 1).min(self.height - 1);
+        let columns = x.saturating_sub(1)..=(x + 1).min(width - 1);
+        rows.flat_map(move |v| columns.clone().map(move |u| v * width + u))
     }
 }
 

@@ -91,10 +91,9 @@ impl RenderScene<'_> {
     }
 }
 
-/// What a ray meets first.
+/// What a ray meets first, glass aside.
 pub enum Hit {
     Liquid(Contact),
-    Glass(Contact),
     Solid(Contact),
     Ground(f64),
 }
@@ -102,7 +101,7 @@ pub enum Hit {
 impl Hit {
     pub fn t(&self) -> f64 {
         match self {
-            Hit::Liquid(c) | Hit::Glass(c) | Hit::Solid(c) => c.t,
+            Hit::Liquid(c) | Hit::Solid(c) => c.t,
             Hit::Ground(t) => *t,
         }
     }
@@ -126,7 +125,7 @@ pub struct Stage<'a> {
 
 /// Light left behind a wall of glass, and below a liquid, when only shadows matter.
 const GLASS_SHADOW: f64 = 0.86;
-const LIQUID_SHADOW: f64 = 0.80;
+const LIQUID_SHADOW: f64 = 0.66;
 
 impl<'a> Stage<'a> {
     pub fn new(scene: &'a RenderScene, liquid: Option<&'a Body>) -> Self {
@@ -154,9 +153,10 @@ impl<'a> Stage<'a> {
         self.liquid.as_ref().map_or(0.0, |l| l.body.speed(contact))
     }
 
-    /// What the ray meets first beyond t_min. A ray inside the liquid that would leave it just before
+    /// What the ray meets first, glass aside. A ray inside the liquid that would leave it just before
     /// a solid meets the solid: there is no air between them.
-    pub fn first(&self, ray: &Ray, t_min: f64, inside: bool) -> Option<Hit> {
+    pub fn first(&self, ray: &Ray, inside: bool) -> Option<Hit> {
+        let t_min = self.epsilon;
         let mut best = self.ground_hit(ray, t_min);
         let limit = |best: &Option<Hit>| best.as_ref().map_or(f64::INFINITY, Hit::t);
         for solid in &self.solids {
@@ -168,10 +168,16 @@ impl<'a> Stage<'a> {
                 best = Some(Hit::Liquid(contact));
             }
         }
-        for glass in &self.glass {
-            best = glass.hit(&ray.origin, &ray.direction, t_min, limit(&best)).map(Hit::Glass).or(best);
-        }
         best
+    }
+
+    /// The first wall of glass with t_min ≤ t ≤ t_max.
+    pub fn wall(&self, ray: &Ray, t_min: f64, t_max: f64) -> Option<Contact> {
+        let limit = |best: &Option<Contact>| best.as_ref().map_or(t_max, |c| c.t);
+        let nearer = |best: Option<Contact>, glass: &Placed| {
+            glass.hit(&ray.origin, &ray.direction, t_min, limit(&best)).or(best)
+        };
+        self.glass.iter().fold(None, nearer)
     }
 
     fn liquid_hit(&self, ray: &Ray, t_min: f64, t_max: f64) -> Option<Contact> {
@@ -192,6 +198,12 @@ impl<'a> Stage<'a> {
         let opaque = self.liquid.as_ref().filter(|_| self.shade != Shade::Water);
         let nearest = opaque.iter().fold(nearest, |best, l| hit(best, l));
         (nearest < t_max).then_some(nearest)
+    }
+
+    /// Distance to the liquid within t_max where it lets light through.
+    pub fn clear_liquid_within(&self, ray: &Ray, t_max: f64) -> Option<f64> {
+        let liquid = self.liquid.as_ref().filter(|_| self.shade == Shade::Water)?;
+        liquid.hit(&ray.origin, &ray.direction, self.epsilon, t_max).map(|c| c.t)
     }
 
     /// The share of light that comes along a ray from far away.

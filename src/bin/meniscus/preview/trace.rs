@@ -48,31 +48,35 @@ impl Tracer<'_> {
     }
 
     fn follow(&self, part: Part, samples: &Samples) -> Rgb {
-        let (mut sum, mut through) = (Rgb::zeros(), Rgb::repeat(1.0));
-        let (mut passed, mut walls) = (self.stage.epsilon, 0);
-        loop {
-            let hit = self.stage.first(&part.ray, passed, part.inside);
-            if part.inside {
-                let length = hit.as_ref().map_or(0.0, Hit::t) - if walls > 0 { passed } else { 0.0 };
-                through = through.component_mul(&transmitted(&self.stage.absorption, length.max(0.0)));
-            }
-            let end = match hit {
-                None => self.environment.radiance(&part.ray.direction),
-                Some(Hit::Ground(t)) => self.ground(&part.ray, t),
-                Some(Hit::Solid(contact)) => self.matte(&part, &contact, CLAY, samples),
-                Some(Hit::Liquid(contact)) => self.liquid(&part, &contact, samples),
-                Some(Hit::Glass(contact)) if walls < MOST_WALLS => {
-                    let (mirrored, left) = self.wall(&part.ray, &contact);
-                    sum += through.component_mul(&mirrored);
-                    through = through.component_mul(&left);
-                    passed = contact.t + self.stage.epsilon;
-                    walls += 1;
-                    continue;
-                }
-                Some(Hit::Glass(_)) => self.environment.backdrop(&part.ray.direction),
-            };
-            return sum + through.component_mul(&end);
+        let ray = &part.ray;
+        let hit = self.stage.first(ray, part.inside);
+        let (mut mirrored, mut through) = self.walls(ray, hit.as_ref().map_or(f64::INFINITY, Hit::t));
+        if let (true, Some(hit)) = (part.inside, &hit) {
+            let left = transmitted(&self.stage.absorption, hit.t());
+            through = through.component_mul(&left);
+            mirrored = mirrored.component_mul(&left);
         }
+        let end = match hit {
+            None => self.environment.radiance(&ray.direction),
+            Some(Hit::Ground(t)) => self.ground(ray, t),
+            Some(Hit::Solid(contact)) => self.matte(&part, &contact, CLAY, samples),
+            Some(Hit::Liquid(contact)) => self.liquid(&part, &contact, samples),
+        };
+        mirrored + through.component_mul(&end)
+    }
+
+    /// What all walls of glass before t_max mirror, and the share of each colour that passes them.
+    fn walls(&self, ray: &Ray, t_max: f64) -> (Rgb, Rgb) {
+        let (mut sum, mut through) = (Rgb::zeros(), Rgb::repeat(1.0));
+        let mut passed = self.stage.epsilon;
+        for _ in 0..MOST_WALLS {
+            let Some(contact) = self.stage.wall(ray, passed, t_max) else { break };
+            let (mirrored, left) = self.wall(ray, &contact);
+            sum += through.component_mul(&mirrored);
+            through = through.component_mul(&left);
+            passed = contact.t + self.stage.epsilon;
+        }
+        (sum, through)
     }
 
     /// What a wall of glass mirrors, and the share of each colour that passes.
@@ -137,8 +141,8 @@ impl Tracer<'_> {
         let share = self.ground_light.as_ref().map_or(Rgb::repeat(1.0), |g| g.share(point.x, point.z));
         let centre = self.stage.bounds.centre();
         let away = Vec3::new(point.x - centre.x, 0.0, point.z - centre.z).norm() / self.stage.size;
-        let light = self.environment.open_floor().component_mul(&share) * FLOOR;
-        let far = smooth_step((away - 1.2) / 6.0);
+        let light = self.environment.open_floor().component_mul(&share).component_mul(&FLOOR);
+        let far = smooth_step((away - 0.7) / 5.0);
         light + (self.environment.backdrop(&ray.direction) - light) * far
     }
 
@@ -164,7 +168,7 @@ impl Tracer<'_> {
 }
 
 /// How much of its light the ground sends back.
-const FLOOR: f64 = 0.30;
+const FLOOR: Rgb = Rgb::new(0.225, 0.237, 0.250);
 
 /// The smooth normal on the viewer's side of the surface, bent as little as needed to look at him.
 fn towards_viewer(contact: &Contact, d: &Vec3) -> Vec3 {
