@@ -10,7 +10,7 @@ use super::triangle::{Feature, Ray, closest_on_triangle, segment_crosses, triang
 use crate::math::{Aabb, Vec3};
 
 /// Entries of a traversal stack: each level leaves at most three behind.
-const STACK: usize = 3 * MAX_LEVELS + 4;
+pub(super) const STACK: usize = 3 * MAX_LEVELS + 4;
 
 /// The nearest point of a mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,13 +8,17 @@ pub mod curvature;
 pub mod fraction;
 mod mesh;
 pub mod predicates;
+mod mesh_edges;
 pub mod shape;
 mod shape_profile;
 mod triangle;
+mod winding;
 
 pub use bvh::Bvh;
 pub use bvh_query::{Closest, Crossing, Hit};
 pub use check::{MeshReport, check, components};
 pub use mesh::{Attribute, TriMesh};
+pub use mesh_edges::{MeshEdges, largest_opening};
 pub use shape::Shape;
 pub use triangle::{Feature, barycentric, closest_on_triangle, segment_crosses, solid_angle};
+pub use winding::Winding;
