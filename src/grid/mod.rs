@@ -13,4 +13,10 @@ pub use contour_tets::contour_tets;
 pub use patch::{MAX_MARGIN, Patch};
 pub use smooth::smooth;
 pub use stub::{extrapolate_distance, extrapolate_velocity, overlap_walls, redistance};
+mod mesh_distance;
+mod mesh_distance_scan;
+mod mesh_distance_sign;
+mod tiles;
+
+pub use mesh_distance::{DistanceParams, Kind, MeshDistance};
 pub use tiles::{Halo, NONE, SIDE, Tiles};
