@@ -216,8 +216,8 @@ pub const CLAY: Rgb = Rgb::new(0.44, 0.415, 0.39);
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::shapes;
     use super::*;
-    use crate::preview::shapes;
 
     #[test]
     fn a_cube_keeps_its_edges_and_a_ball_loses_them() {

@@ -168,7 +168,7 @@ mod tests {
     fn light_from_every_direction_is_finite_and_positive() {
         for text in ["0,0,5,0,0,0", "0,5,0,0,0,0", "0,-5,0,0,0,0", "3,2,1,0,0,0"] {
             let environment = Environment::studio(&Camera::parse(text).unwrap());
-            let samples = crate::preview::sampling::Samples::of_pixel(0, 0, 0);
+            let samples = super::super::sampling::Samples::of_pixel(0, 0, 0);
             for k in 0..500 {
                 let axis = if k % 2 == 0 { Vec3::y() } else { -Vec3::y() };
                 let light = environment.radiance(&samples.cosine(k, &axis));

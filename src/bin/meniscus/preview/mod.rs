@@ -5,8 +5,6 @@
 
 mod body;
 mod cache;
-#[cfg(test)]
-mod cache_tests;
 mod camera;
 mod caption;
 mod environment;
@@ -20,8 +18,6 @@ mod palette;
 mod render;
 mod sampling;
 mod selection;
-#[cfg(test)]
-mod shapes;
 mod sheet;
 mod stage;
 #[cfg(test)]
@@ -32,7 +28,7 @@ pub use camera::{Camera, Projection};
 pub use render::{Quality, render};
 pub use stage::RenderScene;
 
-use crate::terminal::say;
+use super::terminal::say;
 use cache::Cache;
 use caption::draw_speed_legend;
 use image::{Image, write_animation};

@@ -1,6 +1,7 @@
 //! Pictures of a small cache on disk, whole and broken.
 
-use super::{PreviewArgs, main, shapes};
+use super::super::{PreviewArgs, main};
+use super::shapes;
 use clap::Parser;
 use meniscus::Cancel;
 use meniscus::geometry::TriMesh;

@@ -1,10 +1,10 @@
 //! Pictures of shapes with known answers.
 
-use super::camera::{Camera, Projection};
-use super::image::{Image, Rgb};
-use super::render::{Quality, render};
+use super::super::camera::{Camera, Projection};
+use super::super::image::{Image, Rgb};
+use super::super::render::{Quality, render};
+use super::super::stage::{Collider, RenderScene, Shade};
 use super::shapes;
-use super::stage::{Collider, RenderScene, Shade};
 use meniscus::geometry::TriMesh;
 use meniscus::math::{Aabb, Pose, Vec3};
 use meniscus::scene::Look;
