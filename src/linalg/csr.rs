@@ -5,6 +5,7 @@
 //! bound by exactly that. The constructors check every index, and the structure cannot be changed
 //! afterwards, which is what lets the row kernel read `x` without bounds checks (the only `unsafe` here).
 
+use super::accumulate::Accumulator;
 use super::operator::LinearOperator;
 use super::vector::{Real, chunk_dot};
 use crate::error::{Error, Result};
@@ -19,6 +20,20 @@ pub struct Csr<T: Real = f64> {
     offsets: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<T>,
+}
+
+/// Rows that follow each other, before they join a matrix.
+#[derive(Default)]
+pub(crate) struct Block<T> {
+    pub(crate) ends: Vec<u32>,
+    pub(crate) columns: Vec<u32>,
+    pub(crate) values: Vec<T>,
+}
+
+impl<T: Real> Block<T> {
+    pub(crate) fn end_row(&mut self) {
+        self.ends.push(self.columns.len() as u32);
+    }
 }
 
 impl<T: Real> Csr<T> {
@@ -50,39 +65,71 @@ impl<T: Real> Csr<T> {
         Ok(Self { column_count, offsets, columns, values })
     }
 
-    /// A square matrix from rows written by `row(i, &mut entries)`, in parallel; entries may come in
-    /// any order, and those of the same column are added in the order they were pushed.
+    /// From rows written by `row(i, &mut entries)`, in parallel; entries may come in any order, and
+    /// those of the same column are added in the order they were pushed.
     pub fn from_rows(
         rows: usize,
         column_count: usize,
         row: impl Fn(usize, &mut Vec<(u32, T)>) + Sync + Send,
     ) -> Result<Self> {
-        let block = |c: usize| {
-            let (mut entries, mut lengths, mut columns, mut values) = (vec![], vec![], vec![], vec![]);
-            for i in c * CHUNK..((c + 1) * CHUNK).min(rows) {
+        Self::from_row_chunks(rows, column_count, |range| {
+            let (mut entries, mut block) = (vec![], Block::default());
+            for i in range {
                 entries.clear();
                 row(i, &mut entries);
                 sum_duplicates(&mut entries);
-                lengths.push(entries.len());
-                columns.extend(entries.iter().map(|e| e.0));
-                values.extend(entries.iter().map(|e| e.1));
+                block.columns.extend(entries.iter().map(|e| e.0));
+                block.values.extend(entries.iter().map(|e| e.1));
+                block.end_row();
             }
-            (lengths, columns, values)
-        };
-        let blocks: Vec<_> = (0..rows.div_ceil(CHUNK)).into_par_iter().map(block).collect();
-        let total: usize = blocks.iter().map(|b| b.1.len()).sum();
+            block
+        })
+    }
+
+    /// From rows that `row(i, &mut sums)` adds up, in parallel.
+    pub(crate) fn from_sums(
+        rows: usize,
+        column_count: usize,
+        row: impl Fn(usize, &mut Accumulator) + Sync + Send,
+    ) -> Result<Self> {
+        Self::from_row_chunks(rows, column_count, |range| {
+            let (mut sums, mut block) = (Accumulator::new(), Block::default());
+            for i in range {
+                row(i, &mut sums);
+                sums.drain_sorted(&mut block.columns, &mut block.values);
+                block.end_row();
+            }
+            block
+        })
+    }
+
+    /// From chunks of rows, written in parallel.
+    fn from_row_chunks(
+        rows: usize,
+        column_count: usize,
+        write: impl Fn(Range<usize>) -> Block<T> + Sync + Send,
+    ) -> Result<Self> {
+        let range = |c: usize| c * CHUNK..((c + 1) * CHUNK).min(rows);
+        Self::from_blocks(rows.div_ceil(CHUNK), column_count, |c| write(range(c)))
+    }
+
+    /// From blocks of rows that follow each other, written in parallel.
+    pub(crate) fn from_blocks(
+        block_count: usize,
+        column_count: usize,
+        write: impl Fn(usize) -> Block<T> + Sync + Send,
+    ) -> Result<Self> {
+        let blocks: Vec<_> = (0..block_count).into_par_iter().map(write).collect();
+        let total: usize = blocks.iter().map(|b| b.columns.len()).sum();
         check_count(total)?;
-        let mut offsets = Vec::with_capacity(rows + 1);
+        let mut offsets = Vec::with_capacity(blocks.iter().map(|b| b.ends.len()).sum::<usize>() + 1);
         let (mut columns, mut values) = (Vec::with_capacity(total), Vec::with_capacity(total));
         offsets.push(0);
-        let mut end = 0usize;
-        for (lengths, c, v) in blocks {
-            for length in lengths {
-                end += length;
-                offsets.push(end as u32);
-            }
-            columns.extend(c);
-            values.extend(v);
+        for block in blocks {
+            let start = columns.len() as u32;
+            offsets.extend(block.ends.iter().map(|e| start + e));
+            columns.extend(block.columns);
+            values.extend(block.values);
         }
         Self::new(column_count, offsets, columns, values)
     }
@@ -226,6 +273,22 @@ impl<T: Real> Csr<T> {
             }
         }
         Csr { column_count: self.rows(), offsets, columns, values }
+    }
+
+    /// The product with another matrix; sums are taken in the order of the columns of `self`.
+    pub fn product(&self, other: &Csr<T>) -> Result<Csr<T>> {
+        if self.column_count != other.rows() {
+            let message =
+                format!("{} columns cannot be multiplied with {} rows", self.column_count, other.rows());
+            return Err(Error::invalid("sparse product", message));
+        }
+        Csr::from_sums(self.rows(), other.column_count, |i, sums| {
+            let (columns, values) = self.row(i);
+            for (&k, v) in columns.iter().zip(values) {
+                let (inner, factors) = other.row(k as usize);
+                inner.iter().zip(factors).for_each(|(&j, f)| sums.add(j, v.to_f64() * f.to_f64()));
+            }
+        })
     }
 
     /// y ← A x. The lengths of `x` and `y` must be those of the matrix.

@@ -134,7 +134,7 @@ impl Factor {
         let n = self.rows.len();
         for k in 0..n {
             // A pivot that is not believed gives way to the original diagonal.
-            if !(self.diagonal[k] >= params.sigma * self.original[k]) {
+            if self.diagonal[k].is_nan() || self.diagonal[k] < params.sigma * self.original[k] {
                 self.diagonal[k] = self.original[k];
             }
             let inverse = 1.0 / self.diagonal[k];

@@ -6,14 +6,20 @@
 //! chunks of fixed length in order. Krylov vectors and residuals are f64; preconditioners may keep
 //! their own copy in f32.
 
+mod accumulate;
+mod amg;
+pub mod cases;
 mod csr;
+mod dense;
 mod incomplete;
 mod krylov;
 mod null_space;
 mod operator;
 pub mod vector;
 
+pub use amg::{Amg, AmgParams, Cycle, Precision};
 pub use csr::Csr;
+pub use dense::DenseLdlt;
 pub use incomplete::{Ic0, Ic0Params};
 pub use krylov::{KrylovParams, Outcome, SolveInfo, cg};
 pub use null_space::NullSpace;

@@ -173,8 +173,14 @@ pub fn multiply(d: &[f64], r: &[f64], z: &mut [f64]) {
 
 /// Convert between precisions: y ← x.
 pub fn convert<S: Real, T: Real>(x: &[S], y: &mut [T]) {
-    let chunk =
-        |(y, x): (&mut [T], &[S])| y.iter_mut().zip(x).for_each(|(y, x)| *y = T::from_f64(x.to_f64()));
+    convert_scaled(1.0, x, y);
+}
+
+/// Convert between precisions: y ← s·x, the product in f64.
+pub fn convert_scaled<S: Real, T: Real>(s: f64, x: &[S], y: &mut [T]) {
+    let chunk = |(y, x): (&mut [T], &[S])| {
+        y.iter_mut().zip(x).for_each(|(y, x)| *y = T::from_f64(s * x.to_f64()));
+    };
     if y.len() <= CHUNK {
         chunk((y, x));
     } else {
@@ -185,20 +191,19 @@ pub fn convert<S: Real, T: Real>(x: &[S], y: &mut [T]) {
 /// The step of a descent method in one pass: x ← x + s·p, r ← r − s·q; returns r·r.
 pub fn step<T: Real>(s: f64, p: &[T], q: &[T], x: &mut [T], r: &mut [T]) -> f64 {
     let t = T::from_f64(s);
-    let chunk = |(((x, r), p), q): (((&mut [T], &mut [T]), &[T]), &[T])| {
-        for (x, p) in x.iter_mut().zip(p) {
-            *x += t * *p;
-        }
-        for (r, q) in r.iter_mut().zip(q) {
-            *r -= t * *q;
-        }
+    let chunk = |x: &mut [T], r: &mut [T], p: &[T], q: &[T]| {
+        x.iter_mut().zip(p).for_each(|(x, p)| *x += t * *p);
+        r.iter_mut().zip(q).for_each(|(r, q)| *r -= t * *q);
         chunk_dot(r, r)
     };
     if x.len() <= CHUNK {
-        return chunk((((x, r), p), q));
+        return chunk(x, r, p, q);
     }
-    let moved = x.par_chunks_mut(CHUNK).zip(r.par_chunks_mut(CHUNK));
-    let parts: Vec<f64> = moved.zip(p.par_chunks(CHUNK)).zip(q.par_chunks(CHUNK)).map(chunk).collect();
+    let moved = (x.par_chunks_mut(CHUNK), r.par_chunks_mut(CHUNK));
+    let parts: Vec<f64> = (moved.0, moved.1, p.par_chunks(CHUNK), q.par_chunks(CHUNK))
+        .into_par_iter()
+        .map(|(x, r, p, q)| chunk(x, r, p, q))
+        .collect();
     parts.iter().sum()
 }
 

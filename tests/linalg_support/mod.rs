@@ -119,3 +119,21 @@ pub fn point_preconditioners(a: &Csr) -> Vec<(&'static str, Box<dyn Precondition
         ("blocked mic0", Box::new(Ic0::new(a, &Ic0Params { block_rows: 16, ..Ic0Params::mic0() }).unwrap())),
     ]
 }
+
+pub fn bits(v: &[f64]) -> Vec<u64> {
+    v.iter().map(|v| v.to_bits()).collect()
+}
+
+/// u·M⁻¹v = v·M⁻¹u and u·M⁻¹u > 0 for a few random vectors.
+pub fn check_symmetric(m: &mut dyn Preconditioner, n: usize) {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    for seed in 0..4 {
+        let (u, v) = (random_vector(n, seed), random_vector(n, seed + 50));
+        let (mut mu, mut mv) = (vec![0.0; n], vec![0.0; n]);
+        m.apply(&u, &mut mu);
+        m.apply(&v, &mut mv);
+        let scale = norm(&u) * norm(&mv);
+        assert!((dot(&u, &mv) - dot(&v, &mu)).abs() < 1e-12 * scale);
+        assert!(dot(&u, &mu) > 0.0 && dot(&v, &mv) > 0.0);
+    }
+}
