@@ -2,7 +2,8 @@
 //!
 //! [`Scene::validate`] refuses what cannot work; this finds what will work but probably is not meant.
 
-use super::{Scene, ShapeSpec};
+use super::{Collider, Scene};
+use crate::math::Aabb;
 
 /// How grave a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -84,23 +85,18 @@ impl Scene {
         }
     }
 
-    /// Solid shapes whose box holds the whole box of a source; hollow ones are meant to hold liquid.
+    /// A source is lost in a solid that holds all corners of its box.
     fn sources_in_solids(&self, found: &mut Vec<Finding>) {
         let start = self.frames[0] as f64;
-        let solid = |s: &ShapeSpec| matches!(s, ShapeSpec::Box { .. } | ShapeSpec::Sphere { .. });
-        let sources =
-            self.initial.iter().enumerate().map(|(i, v)| (format!("initial[{i}]"), &v.shape, &v.transform));
+        let volumes = self.initial.iter().enumerate();
+        let volumes = volumes.map(|(i, v)| (format!("initial[{i}]"), v.transform.bounds(&v.shape, start)));
         let emitters = self.emitters.iter().enumerate().filter(|e| e.1.parent.is_none());
-        let emitters = emitters.map(|(i, e)| (format!("emitters[{i}]"), &e.shape, &e.transform));
-        for (path, shape, transform) in sources.chain(emitters) {
-            let Some(liquid) = transform.bounds(shape, start) else { continue };
-            for c in self.colliders.iter().filter(|c| solid(&c.shape)) {
-                let Some(b) = c.transform.bounds(&c.shape, start) else { continue };
-                if (0..3).all(|a| b.lo[a] <= liquid.lo[a] && liquid.hi[a] <= b.hi[a]) {
-                    let message =
-                        format!("the liquid starts inside \"{}\", where there is no room for it", c.name);
-                    found.push(Finding::new(Severity::Warning, path.clone(), message));
-                }
+        let emitters = emitters.map(|(i, e)| (format!("emitters[{i}]"), e.transform.bounds(&e.shape, start)));
+        for (path, liquid) in volumes.chain(emitters) {
+            let Some(liquid) = liquid else { continue };
+            for c in self.colliders.iter().filter(|c| holds(c, &liquid, start)) {
+                let message = format!("the liquid starts inside \"{}\", where there is no room for it", c.name);
+                found.push(Finding::new(Severity::Warning, path.clone(), message));
             }
         }
     }
@@ -120,7 +116,7 @@ impl Scene {
     }
 
     /// The frame in which a corner of the collider's box moves most, and by how many cells.
-    fn fastest(&self, collider: &super::Collider) -> Option<(i64, f64)> {
+    fn fastest(&self, collider: &Collider) -> Option<(i64, f64)> {
         const LONGEST_LOOK: i64 = 10_000;
         let last = self.frames[1].min(self.frames[0] + LONGEST_LOOK);
         let step = |f: i64| {
@@ -144,6 +140,13 @@ impl Scene {
             }
         }
     }
+}
+
+/// Whether all corners of a box lie in the material of a collider.
+fn holds(collider: &Collider, inner: &Aabb, frame: f64) -> bool {
+    let Ok(Some((shape, at))) = collider.shape.scaled(collider.transform.scale).solid() else { return false };
+    let pose = collider.transform.pose(frame);
+    inner.corners().iter().all(|x| shape.distance(&at.to_local(&pose.to_local(x))) <= 0.0)
 }
 
 /// A length in the unit that a person would use.

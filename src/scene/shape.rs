@@ -260,11 +260,7 @@ fn from_up(to: &Vec3) -> UnitQuaternion<f64> {
 
 /// A box round the eight corners of a box that is scaled and placed.
 fn placed_box(own: &Aabb, scale: f64, pose: &Pose) -> Aabb {
-    let corner = |i: usize| {
-        let pick = |a: usize| if i >> a & 1 == 0 { own.lo[a] } else { own.hi[a] };
-        pose.to_world(&(Vec3::new(pick(0), pick(1), pick(2)) * scale))
-    };
-    Aabb::of_points(&std::array::from_fn::<Vec3, 8, _>(corner))
+    Aabb::of_points(&own.corners().map(|corner| pose.to_world(&(corner * scale))))
 }
 
 /// Where an object stands. A point x of its shape goes to translate + pivot + R (scale·x − pivot).

@@ -2,6 +2,7 @@
 
 use super::exit;
 use super::preview::PreviewArgs;
+use super::progress::Mode;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -15,6 +16,12 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Simulate a scene into a folder of frames
+    #[command(after_help = "Example: meniscus run examples/scenes/dam_break.json -o dam --frames 1-24")]
+    Run(RunArgs),
+    /// Simulate water poured from a jug over a sphere into a bowl, and draw it
+    #[command(after_help = "Example: meniscus demo")]
+    Demo(DemoArgs),
     /// Look at a scene before it is run: mistakes, doubts, memory and disk
     #[command(after_help = "Example: meniscus check examples/scenes/demo.json")]
     Check(CheckArgs),
@@ -41,6 +48,52 @@ pub struct SceneArgs {
     /// Change a value of the scene, as liquids[0].viscosity=12; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
+}
+
+/// What the machine may give.
+#[derive(Args, Clone, Debug)]
+pub struct LimitArgs {
+    /// Number of threads; all cores when absent. The result does not depend on it
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// Most memory in GB; three quarters of the machine or container when absent
+    #[arg(long, value_name = "GB")]
+    pub memory: Option<f64>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub scene: SceneArgs,
+    /// Folder for the frames; the scene's own choice, or SCENE_cache, when absent
+    #[arg(short, long, value_name = "CACHE")]
+    pub out: Option<PathBuf>,
+    /// Replace the frames of an earlier run in the folder
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Write only these frames, as 1-24, and stop after the last
+    #[arg(long, value_name = "FIRST-LAST", allow_hyphen_values = true)]
+    pub frames: Option<String>,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// How to report progress
+    #[arg(long, value_enum, default_value_t = Mode::Bar)]
+    pub progress: Mode,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct DemoArgs {
+    /// Folder for the frames and pictures
+    #[arg(short, long, value_name = "FOLDER", default_value = "demo")]
+    pub out: PathBuf,
+    /// Change a value of the scene, as resolution.cell=0.006; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// How to report progress
+    #[arg(long, value_enum, default_value_t = Mode::Bar)]
+    pub progress: Mode,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -1,12 +1,15 @@
 //! `meniscus check`: the scene in an artist's words, before anything is simulated.
 
 use super::args::CheckArgs;
+use super::limits;
 use super::load::{Loaded, load};
 use super::presets::print_json;
-use super::terminal::{count, length, say, short};
+use super::terminal::{bytes, count, length, say, short};
 use meniscus::geometry::TriMesh;
 use meniscus::io::mesh;
 use meniscus::scene::{Finding, Scene, Severity};
+use meniscus::simulation::Simulation;
+use meniscus::simulation::report::Estimate;
 use meniscus::{Error, Result};
 use std::collections::BTreeMap;
 
@@ -15,10 +18,12 @@ pub fn check(args: &CheckArgs) -> Result<()> {
     let loaded = load(&args.scene)?;
     let mut findings = loaded.scene.preflight();
     look_at_meshes(&loaded, &mut findings);
+    let estimate = Simulation::estimate(&loaded.scene);
+    look_at_memory(&loaded.scene, &estimate, &mut findings);
     findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
     match args.json {
-        true => print_json(&findings)?,
-        false => print(&loaded, &findings),
+        true => print_json(&serde_json::json!({"estimate": estimate, "findings": findings}))?,
+        false => print(&loaded, &estimate, &findings),
     }
     match findings.iter().find(|f| f.severity == Severity::Error) {
         Some(worst) => Err(Error::scene(worst.path.clone(), worst.message.clone())),
@@ -26,10 +31,10 @@ pub fn check(args: &CheckArgs) -> Result<()> {
     }
 }
 
-fn print(loaded: &Loaded, findings: &[Finding]) {
+fn print(loaded: &Loaded, estimate: &Estimate, findings: &[Finding]) {
     let scene = loaded.scene.to_si();
     say(&format!("{} {}", loaded.file.display(), scene.name));
-    describe(&scene).iter().for_each(|line| say(&format!("  {line}")));
+    describe(&scene, estimate).iter().for_each(|line| say(&format!("  {line}")));
     for f in findings {
         let word = match f.severity {
             Severity::Info => "note",
@@ -44,7 +49,7 @@ fn print(loaded: &Loaded, findings: &[Finding]) {
 }
 
 /// Time, space and what is in it.
-fn describe(scene: &Scene) -> Vec<String> {
+fn describe(scene: &Scene, estimate: &Estimate) -> Vec<String> {
     let [first, last] = scene.frames;
     let cell = scene.cell();
     let mut lines = vec![
@@ -79,7 +84,28 @@ fn describe(scene: &Scene) -> Vec<String> {
         scene.colliders.len(),
         scene.bodies.len()
     ));
+    let frames = (last - first + 1) as u64;
+    lines.push(format!(
+        "at most about {} particles, {} of memory, {} of disk a frame, {} in all",
+        count(estimate.particles),
+        bytes(estimate.memory_bytes),
+        bytes(estimate.disk_bytes_per_frame),
+        bytes(estimate.disk_bytes_per_frame.saturating_mul(frames))
+    ));
     lines
+}
+
+fn look_at_memory(scene: &Scene, estimate: &Estimate, findings: &mut Vec<Finding>) {
+    let own = scene.memory_limit.map(|gb| (gb * 1e9) as u64);
+    let Some(limit) = own.or_else(limits::default_memory_limit) else { return };
+    if estimate.memory_bytes > limit {
+        let message = format!(
+            "it needs about {} and {} are allowed: use larger cells, a smaller domain or raise memory_limit",
+            bytes(estimate.memory_bytes),
+            bytes(limit)
+        );
+        findings.push(Finding::new(Severity::Error, "memory_limit", message));
+    }
 }
 
 /// Read every mesh of the scene; open ones are allowed as walls but not as liquid.

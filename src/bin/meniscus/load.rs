@@ -41,7 +41,23 @@ pub fn from_text(text: String, set: &[String], base: PathBuf, file: PathBuf) -> 
     if !set.is_empty() {
         scene = Scene::from_json(&text)?;
     }
+    find_files(&scene, &base)?;
     Ok(Loaded { scene, text, base, file })
+}
+
+/// A mesh that is not there is a fault of the scene, not of the disk.
+fn find_files(scene: &Scene, base: &Path) -> Result<()> {
+    let colliders = scene.colliders.iter().enumerate().map(|(i, c)| (format!("colliders[{i}]"), &c.shape));
+    let bodies = scene.bodies.iter().enumerate().map(|(i, b)| (format!("bodies[{i}]"), &b.shape));
+    let initial = scene.initial.iter().enumerate().map(|(i, v)| (format!("initial[{i}]"), &v.shape));
+    let emitters = scene.emitters.iter().enumerate().map(|(i, e)| (format!("emitters[{i}]"), &e.shape));
+    for (path, shape) in colliders.chain(bodies).chain(initial).chain(emitters) {
+        if let Some(file) = shape.files().find(|f| !base.join(f).is_file()) {
+            let message = format!("there is no file {file} in {}", base.display());
+            return Err(Error::scene(format!("{path}.shape"), message));
+        }
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<String> {

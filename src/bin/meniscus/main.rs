@@ -2,10 +2,14 @@
 
 mod args;
 mod check;
+mod demo;
 mod exit;
+mod limits;
 mod load;
 mod presets;
 mod preview;
+mod progress;
+mod run;
 mod terminal;
 
 use args::{Cli, Command};
@@ -34,6 +38,8 @@ fn main() -> ExitCode {
 
 fn dispatch(command: &Command, stop: &Cancel) -> Result<()> {
     match command {
+        Command::Run(args) => run::run(args, stop),
+        Command::Demo(args) => demo::demo(args, stop),
         Command::Check(args) => check::check(args),
         Command::Preview(args) => preview::main(args, stop),
         Command::Schema => presets::schema(),

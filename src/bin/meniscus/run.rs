@@ -1,0 +1,254 @@
+//! `meniscus run`: a scene becomes a folder of frames.
+//!
+//! The first frame holds the initial state, so a range of n frames takes n − 1 steps. Whatever stops the
+//! run, frames that the manifest lists are whole and the summary says why it ended.
+
+use super::args::{LimitArgs, RunArgs};
+use super::load::{Loaded, load};
+use super::progress::{Mode, Reporter};
+use super::{exit, limits, terminal};
+use meniscus::io::cache::CacheWriter;
+use meniscus::scene::{Scene, SurfaceFormat};
+use meniscus::io::mesh;
+use meniscus::simulation::report::{Estimate, FrameReport};
+use meniscus::simulation::{Settings, Simulation};
+use meniscus::{Cancel, Error, Result};
+use serde::Serialize;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Everything that a run needs to know.
+pub struct Job {
+    pub loaded: Loaded,
+    pub cache: PathBuf,
+    pub overwrite: bool,
+    pub limits: LimitArgs,
+    /// First and last frame to write.
+    pub frames: [i64; 2],
+    pub progress: Mode,
+}
+
+/// The whole run, as in `summary.json`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Summary {
+    pub version: String,
+    pub name: String,
+    /// Why the run ended: done, cancelled, or the message of an error.
+    pub end: String,
+    pub exit_code: u8,
+    pub frames_written: usize,
+    pub seconds: f64,
+    pub seconds_a_frame: f64,
+    pub cell: f64,
+    pub estimate: Estimate,
+    pub litres: f64,
+    pub litres_expected: f64,
+    /// Largest relative error of the volume in any frame.
+    pub worst_volume_error: f64,
+    pub most_substeps: u32,
+    pub max_speed: f64,
+    pub peak_memory_bytes: u64,
+    pub warnings: Vec<String>,
+}
+
+/// Run a scene file.
+pub fn run(args: &RunArgs, stop: &Cancel) -> Result<()> {
+    let loaded = load(&args.scene)?;
+    let cache = match (&args.out, &loaded.scene.cache) {
+        (Some(out), _) => out.clone(),
+        (None, Some(folder)) => loaded.base.join(folder),
+        (None, None) => PathBuf::from(format!("{}_cache", stem(&loaded.file))),
+    };
+    let frames = match &args.frames {
+        Some(range) => frame_range(range, loaded.scene.frames)?,
+        None => loaded.scene.frames,
+    };
+    let job = Job {
+        loaded,
+        cache,
+        overwrite: args.overwrite,
+        limits: args.limits.clone(),
+        frames,
+        progress: args.progress,
+    };
+    let summary = simulate(&job, stop)?;
+    if job.progress == Mode::Bar {
+        terminal::say(&in_words(&summary, &job.cache));
+    }
+    Ok(())
+}
+
+fn stem(file: &Path) -> String {
+    let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    if stem.is_empty() || stem == "-" { "scene".into() } else { stem }
+}
+
+/// A sentence about a finished run.
+pub fn in_words(summary: &Summary, cache: &Path) -> String {
+    format!(
+        "{} frames in {} ({:.1} s each), {} of {} litres ({:+.3} %), at most {} substeps: {}",
+        summary.frames_written,
+        terminal::clock(summary.seconds),
+        summary.seconds_a_frame,
+        terminal::short(summary.litres),
+        terminal::short(summary.litres_expected),
+        100.0 * (summary.litres / summary.litres_expected.max(f64::MIN_POSITIVE) - 1.0),
+        summary.most_substeps,
+        cache.display()
+    )
+}
+
+/// `A-B`, where both may be negative, inside the scene's own range.
+fn frame_range(text: &str, [start, end]: [i64; 2]) -> Result<[i64; 2]> {
+    let wrong = || Error::invalid("--frames", format!("{text}: write FIRST-LAST inside {start} to {end}"));
+    // The dash between the numbers follows a digit; a minus sign does not.
+    let dash =
+        text.char_indices().skip(1).find(|(i, c)| *c == '-' && text.as_bytes()[i - 1].is_ascii_digit());
+    let (first, last) = match dash {
+        Some((at, _)) => (&text[..at], &text[at + 1..]),
+        None => (text, text),
+    };
+    match (first.trim().parse::<i64>(), last.trim().parse::<i64>()) {
+        (Ok(a), Ok(b)) if start <= a && a <= b && b <= end => Ok([a, b]),
+        _ => Err(wrong()),
+    }
+}
+
+/// Simulate and write; the summary is written however it ends.
+pub fn simulate(job: &Job, stop: &Cancel) -> Result<Summary> {
+    let begin = Instant::now();
+    let scene = with_limits(&job.loaded.scene.to_si(), &job.limits)?;
+    let mut reporter = Reporter::new(job.progress, [scene.frames[0], job.frames[1]]);
+    let mut summary = Summary {
+        version: env!("CARGO_PKG_VERSION").into(),
+        name: scene.name.clone(),
+        cell: scene.cell(),
+        ..Default::default()
+    };
+    let mut cache = None;
+    let ended = steps(job, &scene, stop, &mut cache, &mut reporter, &mut summary);
+    summary.seconds = begin.elapsed().as_secs_f64();
+    summary.seconds_a_frame = summary.seconds / summary.frames_written.max(1) as f64;
+    summary.end = match &ended {
+        Ok(()) => "done".into(),
+        Err(e) => e.to_string(),
+    };
+    summary.exit_code = ended.as_ref().map_or_else(exit::code, |()| 0);
+    let event = if ended.is_ok() { "done" } else { "error" };
+    reporter.finish(event, &summary);
+    if let Some(cache) = &cache {
+        let written = CacheWriter::write_summary(cache, &summary);
+        ended.and(written)?;
+    } else {
+        ended?;
+    }
+    Ok(summary)
+}
+
+/// The command line goes before the scene, and the scene before what the machine has.
+fn with_limits(scene: &Scene, limits: &LimitArgs) -> Result<Scene> {
+    let mut scene = scene.clone();
+    scene.threads = limits.threads.or(scene.threads);
+    let machine = || limits::default_memory_limit().map(|bytes| bytes as f64 * 1e-9);
+    scene.memory_limit = limits.memory.or(scene.memory_limit).or_else(machine);
+    scene.validate()?;
+    Ok(scene)
+}
+
+fn steps(
+    job: &Job,
+    scene: &Scene,
+    stop: &Cancel,
+    cache: &mut Option<CacheWriter>,
+    reporter: &mut Reporter,
+    summary: &mut Summary,
+) -> Result<()> {
+    for finding in scene.preflight() {
+        reporter.warn(&format!("{}: {}", finding.path, finding.message));
+    }
+    summary.estimate = Simulation::estimate(scene);
+    let settings = Settings {
+        threads: scene.threads.map(|n| n as usize),
+        memory_limit: scene.memory_limit.map(|gb| (gb * 1e9) as u64),
+    };
+    let meshes = |file: &str| mesh::read(job.loaded.base.join(file));
+    let mut simulation = Simulation::new(scene, &meshes, &settings)?;
+    let cache = cache.insert(CacheWriter::create(&job.cache, scene, &job.loaded.text, job.overwrite)?);
+    write_colliders(cache, scene, &simulation)?;
+    reporter.start(json!({
+        "name": scene.name, "cache": job.cache, "frames": job.frames, "cell": scene.cell(),
+        "estimate": summary.estimate,
+    }));
+    let mut report = simulation.report();
+    loop {
+        if report.frame >= job.frames[0] {
+            write_frame(cache, scene, &simulation, &report)?;
+            summary.frames_written += 1;
+        }
+        summary.add(&report);
+        reporter.frame(&report);
+        if report.frame >= job.frames[1] {
+            return Ok(());
+        }
+        stop.check()?;
+        report = simulation.advance_frame(&mut |p| {
+            reporter.progress(p);
+            stop.is_cancelled()
+        })?;
+    }
+}
+
+impl Summary {
+    fn add(&mut self, report: &FrameReport) {
+        self.litres = report.litres;
+        self.litres_expected = report.litres_expected;
+        self.worst_volume_error = self.worst_volume_error.max(report.volume_error().abs());
+        self.most_substeps = self.most_substeps.max(report.substeps);
+        self.max_speed = self.max_speed.max(report.max_speed);
+        self.peak_memory_bytes = self.peak_memory_bytes.max(report.memory_bytes);
+        self.warnings.extend(report.warnings.iter().map(|w| format!("frame {}: {w}", report.frame)));
+    }
+}
+
+fn write_colliders(cache: &mut CacheWriter, scene: &Scene, simulation: &Simulation) -> Result<()> {
+    if !scene.outputs.colliders {
+        return Ok(());
+    }
+    for collider in simulation.collider_meshes() {
+        cache.write_collider(collider.name, collider.look, false, collider.mesh)?;
+    }
+    Ok(())
+}
+
+fn write_frame(
+    cache: &mut CacheWriter,
+    scene: &Scene,
+    simulation: &Simulation,
+    report: &FrameReport,
+) -> Result<()> {
+    if scene.outputs.surface != SurfaceFormat::None {
+        cache.write_surface(report.frame, &simulation.surface()?)?;
+    }
+    if scene.outputs.particles {
+        let particles = simulation.particles();
+        cache.write_particles(report.frame, &particles.position, &particles.id, &particles.velocity)?;
+    }
+    cache.finish_frame(report.frame, report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_frames_may_be_negative() {
+        assert_eq!(frame_range("1-24", [1, 48]), Ok([1, 24]));
+        assert_eq!(frame_range("-5--2", [-10, 48]), Ok([-5, -2]));
+        assert_eq!(frame_range("-5-7", [-10, 48]), Ok([-5, 7]));
+        assert_eq!(frame_range("7", [1, 48]), Ok([7, 7]));
+        for wrong in ["", "a-b", "0-9", "9-8", "1-49", "1-", "-"] {
+            assert!(frame_range(wrong, [1, 48]).is_err(), "{wrong}");
+        }
+    }
+}
