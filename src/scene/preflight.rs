@@ -95,7 +95,8 @@ impl Scene {
         for (path, liquid) in volumes.chain(emitters) {
             let Some(liquid) = liquid else { continue };
             for c in self.colliders.iter().filter(|c| holds(c, &liquid, start)) {
-                let message = format!("the liquid starts inside \"{}\", where there is no room for it", c.name);
+                let message =
+                    format!("the liquid starts inside \"{}\", where there is no room for it", c.name);
                 found.push(Finding::new(Severity::Warning, path.clone(), message));
             }
         }

@@ -2,11 +2,10 @@
 
 use super::args::CheckArgs;
 use super::limits;
-use super::load::{Loaded, load};
+use super::load::{Loaded, load, shapes};
 use super::presets::print_json;
 use super::terminal::{bytes, count, length, say, short};
 use meniscus::geometry::TriMesh;
-use meniscus::io::mesh;
 use meniscus::scene::{Finding, Scene, Severity};
 use meniscus::simulation::Simulation;
 use meniscus::simulation::report::Estimate;
@@ -108,22 +107,11 @@ fn look_at_memory(scene: &Scene, estimate: &Estimate, findings: &mut Vec<Finding
     }
 }
 
-/// Read every mesh of the scene; open ones are allowed as walls but not as liquid.
+/// Open meshes are allowed as walls but not as liquid.
 fn look_at_meshes(loaded: &Loaded, findings: &mut Vec<Finding>) {
-    let scene = &loaded.scene;
-    let colliders =
-        scene.colliders.iter().enumerate().map(|(i, c)| (format!("colliders[{i}]"), &c.shape, false));
-    let volumes = scene.initial.iter().enumerate().map(|(i, v)| (format!("initial[{i}]"), &v.shape, true));
-    let emitters = scene.emitters.iter().enumerate().map(|(i, e)| (format!("emitters[{i}]"), &e.shape, true));
-    let bodies = scene.bodies.iter().enumerate().map(|(i, b)| (format!("bodies[{i}]"), &b.shape, true));
-    for (path, shape, must_close) in colliders.chain(volumes).chain(emitters).chain(bodies) {
-        for file in shape.files() {
-            let found = match mesh::read(loaded.base.join(file)) {
-                Ok(mesh) if mesh.is_empty() => Some((Severity::Error, "it has no triangles".to_string())),
-                Ok(mesh) => openness(&mesh, must_close),
-                Err(e) => Some((Severity::Error, e.to_string())),
-            };
-            if let Some((severity, message)) = found {
+    for (path, _, shape, must_close) in shapes(&loaded.scene) {
+        for (file, mesh) in shape.files().filter_map(|f| Some((f, loaded.meshes.get(f)?))) {
+            if let Some((severity, message)) = openness(mesh, must_close) {
                 findings.push(Finding::new(severity, path.clone(), format!("{file}: {message}")));
             }
         }

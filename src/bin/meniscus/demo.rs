@@ -36,6 +36,8 @@ fn draw(cache: &Path, stop: &Cancel) -> Result<()> {
     let words = [OsStr::new("meniscus"), OsStr::new("preview"), cache.as_os_str()];
     match Cli::try_parse_from(words).map(|cli| cli.command) {
         Ok(Command::Preview(args)) => preview::main(&args, stop),
-        _ => Err(Error::invalid(cache.display().to_string(), "this folder cannot be named on a command line")),
+        _ => {
+            Err(Error::invalid(cache.display().to_string(), "this folder cannot be named on a command line"))
+        }
     }
 }

@@ -1,8 +1,11 @@
 //! A scene from a file, with the changes that the command line asks for.
 
 use super::args::SceneArgs;
-use meniscus::scene::{self, MAX_SCENE_BYTES, Scene};
+use meniscus::geometry::TriMesh;
+use meniscus::io::mesh;
+use meniscus::scene::{self, MAX_SCENE_BYTES, Scene, ShapeSpec};
 use meniscus::{Error, Result};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,10 +15,12 @@ pub struct Loaded {
     pub scene: Scene,
     /// The text after `--set`, for the cache.
     pub text: String,
-    /// The folder that files of the scene are relative to.
+    /// The folder that files and folders of the scene are relative to.
     pub base: PathBuf,
     /// For messages and for the name of the cache.
     pub file: PathBuf,
+    /// The meshes that the scene names, none of them empty.
+    pub meshes: BTreeMap<String, TriMesh>,
 }
 
 /// Read the scene, apply `--set`, check it.
@@ -41,23 +46,48 @@ pub fn from_text(text: String, set: &[String], base: PathBuf, file: PathBuf) -> 
     if !set.is_empty() {
         scene = Scene::from_json(&text)?;
     }
-    find_files(&scene, &base)?;
-    Ok(Loaded { scene, text, base, file })
+    let meshes = read_meshes(&scene, &base)?;
+    Ok(Loaded { scene, text, base, file, meshes })
 }
 
-/// A mesh that is not there is a fault of the scene, not of the disk.
-fn find_files(scene: &Scene, base: &Path) -> Result<()> {
-    let colliders = scene.colliders.iter().enumerate().map(|(i, c)| (format!("colliders[{i}]"), &c.shape));
-    let bodies = scene.bodies.iter().enumerate().map(|(i, b)| (format!("bodies[{i}]"), &b.shape));
-    let initial = scene.initial.iter().enumerate().map(|(i, v)| (format!("initial[{i}]"), &v.shape));
-    let emitters = scene.emitters.iter().enumerate().map(|(i, e)| (format!("emitters[{i}]"), &e.shape));
-    for (path, shape) in colliders.chain(bodies).chain(initial).chain(emitters) {
-        if let Some(file) = shape.files().find(|f| !base.join(f).is_file()) {
-            let message = format!("there is no file {file} in {}", base.display());
-            return Err(Error::scene(format!("{path}.shape"), message));
+/// Every shape of a scene with its path, the name of its object, and whether it must be closed.
+pub fn shapes(scene: &Scene) -> Vec<(String, &str, &ShapeSpec, bool)> {
+    let mut all: Vec<(String, &str, &ShapeSpec, bool)> = Vec::new();
+    for (i, c) in scene.colliders.iter().enumerate() {
+        all.push((format!("colliders[{i}].shape"), &c.name, &c.shape, false));
+    }
+    for (i, b) in scene.bodies.iter().enumerate() {
+        all.push((format!("bodies[{i}].shape"), &b.name, &b.shape, true));
+    }
+    for (i, v) in scene.initial.iter().enumerate() {
+        all.push((format!("initial[{i}].shape"), &v.name, &v.shape, true));
+    }
+    for (i, e) in scene.emitters.iter().enumerate() {
+        all.push((format!("emitters[{i}].shape"), &e.name, &e.shape, true));
+    }
+    all
+}
+
+/// Read the meshes once. One that is not there is a fault of the scene, not of the disk.
+fn read_meshes(scene: &Scene, base: &Path) -> Result<BTreeMap<String, TriMesh>> {
+    let mut meshes = BTreeMap::new();
+    for (path, name, shape, _) in shapes(scene) {
+        for file in shape.files() {
+            if meshes.contains_key(file) {
+                continue;
+            }
+            if !base.join(file).is_file() {
+                let message = format!("\"{name}\" needs the file {file}, which is not in {}", base.display());
+                return Err(Error::scene(path, message));
+            }
+            let mesh = mesh::read(base.join(file))?;
+            if mesh.is_empty() {
+                return Err(Error::geometry(name, format!("{file} has no triangles: export it with faces")));
+            }
+            meshes.insert(file.to_string(), mesh);
         }
     }
-    Ok(())
+    Ok(meshes)
 }
 
 fn read(path: &Path) -> Result<String> {

@@ -9,7 +9,6 @@ use super::progress::{Mode, Reporter};
 use super::{exit, limits, terminal};
 use meniscus::io::cache::CacheWriter;
 use meniscus::scene::{Scene, SurfaceFormat};
-use meniscus::io::mesh;
 use meniscus::simulation::report::{Estimate, FrameReport};
 use meniscus::simulation::{Settings, Simulation};
 use meniscus::{Cancel, Error, Result};
@@ -172,7 +171,8 @@ fn steps(
         threads: scene.threads.map(|n| n as usize),
         memory_limit: scene.memory_limit.map(|gb| (gb * 1e9) as u64),
     };
-    let meshes = |file: &str| mesh::read(job.loaded.base.join(file));
+    let missing = |file: &str| Error::invalid(file, "no such mesh was read");
+    let meshes = |file: &str| job.loaded.meshes.get(file).cloned().ok_or_else(|| missing(file));
     let mut simulation = Simulation::new(scene, &meshes, &settings)?;
     let cache = cache.insert(CacheWriter::create(&job.cache, scene, &job.loaded.text, job.overwrite)?);
     write_colliders(cache, scene, &simulation)?;
