@@ -2,11 +2,11 @@
 //!
 //! `cargo bench --bench contour`. Gate: 5 million surface cells a second.
 
-use meniscus::grid::{Tiles, contour};
+use meniscus::grid::{Order, Tiles, contour, extend_average, extend_linear, redistance};
 use meniscus::math::Vec3;
 use std::time::Instant;
 
-/// Tiles that meet the band of a wavy ball of the given radius in cells.
+/// The tiles of a wavy ball of the given radius in cells, and of its band.
 fn ball(radius: f64, band: f64) -> (Tiles, Vec<f64>) {
     let h = 1.0 / radius;
     let phi = |x: Vec3| {
@@ -19,7 +19,7 @@ fn ball(radius: f64, band: f64) -> (Tiles, Vec<f64>) {
         for y in -n..n {
             for x in -n..n {
                 let middle = Vec3::new(x as f64 + 0.5, y as f64 + 0.5, z as f64 + 0.5) * 8.0 * h;
-                if phi(middle).abs() < (7.0 + band) * h {
+                if phi(middle) < (7.0 + band) * h {
                     coords.push([x, y, z]);
                 }
             }
@@ -66,6 +66,34 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             1e3 * seconds
         );
         println!("contour: {rate:.1} million surface cells/s on one thread (gate 5)");
+        fields(&tiles, &field);
     });
     Ok(())
+}
+
+/// Redistancing a band of five cells, and five layers of extrapolation.
+fn fields(tiles: &Tiles, field: &[f64]) {
+    let in_band = |band: f64| field.iter().filter(|p| p.abs() < band * tiles.h()).count();
+    let report = |what: &str, cells: usize, seconds: f64| {
+        let rate = cells as f64 / seconds / 1e6;
+        println!("{what}: {cells} cells in {:.1} ms, {rate:.1} million/s on one thread", 1e3 * seconds);
+    };
+    for order in [Order::First, Order::Second] {
+        let mut phi = field.to_vec();
+        let seconds = best(|| {
+            let _ = redistance(tiles, &mut phi, 5, order);
+        });
+        report(&format!("redistance, {order:?}, band 5"), in_band(5.0), seconds);
+    }
+    let known: Vec<u8> = field.iter().map(|p| (*p < 0.0) as u8).collect();
+    let filled = field.iter().filter(|p| **p >= 0.0 && **p < 5.0 * tiles.h()).count();
+    let mut phi = field.to_vec();
+    let seconds = best(|| {
+        let _ = extend_average(tiles, &mut phi, &mut known.clone(), 5);
+    });
+    report("extend_average, 5 layers", filled, seconds);
+    let seconds = best(|| {
+        let _ = extend_linear(tiles, &mut phi, &known, 5);
+    });
+    report("extend_linear, 5 layers", filled, seconds);
 }

@@ -3,18 +3,23 @@
 mod contour;
 mod contour_table;
 mod contour_tets;
+mod curvature;
+mod extrapolate;
+mod layers;
 mod mesh_distance;
 mod mesh_distance_scan;
 mod mesh_distance_sign;
 mod patch;
+mod redistance;
 mod smooth;
-mod stub;
 mod tiles;
 
 pub use contour::{Contour, MARGIN, contour};
 pub use contour_tets::contour_tets;
+pub use curvature::curvature;
+pub use extrapolate::{close_in_walls, extend_average, extend_linear};
 pub use mesh_distance::{DistanceParams, Kind, MeshDistance};
 pub use patch::{MAX_MARGIN, Patch};
+pub use redistance::{Order, redistance};
 pub use smooth::smooth;
-pub use stub::{extrapolate_distance, extrapolate_velocity, overlap_walls, redistance};
 pub use tiles::{Halo, NONE, SIDE, Tiles};

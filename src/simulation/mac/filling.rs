@@ -7,7 +7,7 @@
 use super::{Mac, State};
 use crate::error::{Error, Result};
 use crate::field::{Solids, VelocityPatch};
-use crate::grid::{Patch, SIDE, Tiles, extrapolate_distance, redistance};
+use crate::grid::{Order, Patch, SIDE, Tiles, extend_linear, redistance};
 use crate::math::{Aabb, Vec3};
 use crate::simulation::liquid::Step;
 use crate::solver::mac::MacGrid;
@@ -47,8 +47,8 @@ impl Mac {
                 (d, (d.abs() >= band || is_free(solids, &nearest, &x, d, h)) as u8)
             })
             .collect();
-        let (mut phi, mut known): (Vec<f64>, Vec<u8>) = places.into_iter().unzip();
-        extrapolate_distance(tiles, &mut phi, &mut known, LAYERS + BANDS);
+        let (mut phi, known): (Vec<f64>, Vec<u8>) = places.into_iter().unzip();
+        extend_linear(tiles, &mut phi, &known, LAYERS + BANDS)?;
         self.next.grid.liquid = phi;
         let solid = self.next.grid.solid_at_centres();
         self.restore_distance(&solid)?;
@@ -106,10 +106,9 @@ impl Mac {
     /// Make the liquid of the next state a distance again, linear into solids.
     pub(super) fn restore_distance(&mut self, solid: &[f64]) -> Result<()> {
         let grid = &mut self.next.grid;
-        redistance(&grid.tiles, &mut grid.liquid, super::BAND_CELLS)?;
-        let mut known: Vec<u8> = solid.iter().map(|d| (*d >= 0.0) as u8).collect();
-        extrapolate_distance(&grid.tiles, &mut grid.liquid, &mut known, LAYERS);
-        Ok(())
+        redistance(&grid.tiles, &mut grid.liquid, super::BAND_CELLS as usize, Order::Second)?;
+        let known: Vec<u8> = solid.iter().map(|d| (*d >= 0.0) as u8).collect();
+        extend_linear(&grid.tiles, &mut grid.liquid, &known, LAYERS)
     }
 
     /// Take away what is beyond the open sides of the domain, and write it off.

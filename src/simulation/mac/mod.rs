@@ -17,7 +17,7 @@ use super::state::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
-use crate::grid::{MAX_MARGIN, extrapolate_velocity};
+use crate::grid::{MAX_MARGIN, extend_average};
 use crate::math::{Aabb, Vec3};
 use crate::solver::mac::{
     MacGrid, PressureOptions, Transfer, constrain, grid_to_particles, particles_to_grid, project,
@@ -186,7 +186,7 @@ impl Liquid for Mac {
         step.cancel.check()?;
         let grid = &mut self.next.grid;
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
-            extrapolate_velocity(&grid.tiles, u, known, 2);
+            extend_average(&grid.tiles, u, known, 2)?;
         }
         self.before = self.next.grid.velocity.clone();
         Ok(())
@@ -216,7 +216,7 @@ impl Liquid for Mac {
         let grid = &mut self.next.grid;
         let (report, mut known) = project(grid, step.solids, &options, step.cancel)?;
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
-            extrapolate_velocity(&grid.tiles, u, known, layers);
+            extend_average(&grid.tiles, u, known, layers)?;
         }
         constrain(grid, step.solids);
         Ok(Solved {

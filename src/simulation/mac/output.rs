@@ -7,14 +7,15 @@ use super::Mac;
 use crate::error::Result;
 use crate::field::VelocityPatch;
 use crate::geometry::{Attribute, TriMesh};
-use crate::grid::{contour, overlap_walls};
+use crate::grid::{close_in_walls, contour};
 use crate::math::Vec3;
 use rayon::prelude::*;
 
 impl Mac {
     pub(super) fn build_surface(&self, overlap: f64) -> Result<TriMesh> {
         let grid = &self.now.grid;
-        let phi = overlap_walls(&grid.liquid, &grid.solid_at_centres(), overlap)?;
+        let mut phi = grid.liquid.clone();
+        close_in_walls(&mut phi, &grid.solid_at_centres(), overlap);
         let mut mesh = contour(&grid.tiles, &phi)?.mesh;
         let mut velocity = self.velocity_at(&mesh.positions);
         self.add_drops(&mut mesh, &mut velocity);

@@ -1,0 +1,297 @@
+//! Carrying values from where they are known to the cells around.
+//!
+//! [`extend_linear`] continues a distance into solids so that linear fields come out exact: each
+//! known cell next to the gap gets a gradient from differences of known values, and layer by layer a
+//! new cell takes the weighted mean over its known neighbours y
+//!
+//! ```text
+//!   g(x) = Σ w g(y) / Σ w ,    φ(x) = Σ w (φ(y) + g(y)·(x − y)) / Σ w ,    w = 4, 2, 1 by face, edge, corner
+//! ```
+//!
+//! Gradient first, then value: continuing φ by constants instead would tilt still water at walls.
+//! [`extend_average`] carries velocities out of the liquid: each new place takes the mean of its
+//! known face neighbours. It works on one staggered component at a time, all in the same layout.
+//! A mask holds one byte a place, 0 where the value is unknown.
+
+use super::layers::{Mask, Neighbour, Reach, Rows, for_each_bit, grow, masks};
+use super::tiles::{SIDE, Tiles};
+use crate::error::{Error, Result};
+use crate::math::Vec3;
+use rayon::prelude::*;
+
+fn check_sizes(what: &str, tiles: &Tiles, values: &[f64], known: &[u8]) -> Result<()> {
+    if values.len() == tiles.cells() && known.len() == tiles.cells() {
+        return Ok(());
+    }
+    let message = format!("{} values and {} flags for {} cells", values.len(), known.len(), tiles.cells());
+    Err(Error::invalid(what, message))
+}
+
+/// Fill `layers` layers of unknown places with the mean of known face neighbours.
+///
+/// The mask of a place filled in layer l, from 1, becomes l + 1 (at most 255).
+pub fn extend_average(tiles: &Tiles, values: &mut [f64], known: &mut [u8], layers: usize) -> Result<()> {
+    check_sizes("extend_average", tiles, values, known)?;
+    let mut bits = masks(tiles, |p| known[p] != 0);
+    let mean = |_: usize, _: [usize; 3], near: &[Neighbour], values: &[f64]| {
+        Some(near.iter().map(|(p, _)| values[*p]).sum::<f64>() / near.len() as f64)
+    };
+    grow(tiles, &mut bits, values, known, layers, Reach::Faces, mean);
+    Ok(())
+}
+
+/// A value and its gradient times the cell width.
+type Linear = [f64; 4];
+
+/// Fill `layers` layers of unknown cells so that linear fields are continued exactly.
+pub fn extend_linear(tiles: &Tiles, values: &mut [f64], known: &[u8], layers: usize) -> Result<()> {
+    check_sizes("extend_linear", tiles, values, known)?;
+    let given = masks(tiles, |p| known[p] != 0);
+    let mut linear: Vec<Linear> = tiles.field([0.0; 4]);
+    gradients(tiles, values, &given, &mut linear);
+    let mut bits = given.clone();
+    let mut levels = tiles.field(0);
+    grow(tiles, &mut bits, &mut linear, &mut levels, layers, Reach::Corners, |_, _, near, linear| {
+        Some(continued(near, linear))
+    });
+    let volume = tiles.volume();
+    tiles.for_each(values, |t, part| {
+        let gained: Mask = std::array::from_fn(|z| bits[t][z] & !given[t][z]);
+        for_each_bit(&gained, |place, _| part[place] = linear[t * volume + place][0]);
+    });
+    Ok(())
+}
+
+fn continued(near: &[Neighbour], linear: &[Linear]) -> Linear {
+    let (mut sum, mut total) = ([0.0; 4], 0.0);
+    for (p, offset) in near {
+        let weight = [0.0, 4.0, 2.0, 1.0][offset.iter().map(|d| d.abs()).sum::<i32>() as usize];
+        let [value, g @ ..] = linear[*p];
+        // The new cell lies at minus the offset from its neighbour.
+        let there = value - (0..3).map(|a| g[a] * offset[a] as f64).sum::<f64>();
+        for (s, v) in sum.iter_mut().zip([there, g[0], g[1], g[2]]) {
+            *s += weight * v;
+        }
+        total += weight;
+    }
+    sum.map(|s| s / total)
+}
+
+/// Values and gradients of the known cells within one cell of an unknown one.
+fn gradients(tiles: &Tiles, values: &[f64], known: &[Mask], linear: &mut [Linear]) {
+    let volume = tiles.volume();
+    let unknown: Vec<Mask> = known
+        .par_iter()
+        .map(|m| std::array::from_fn(|z| if z < tiles.depth() { !m[z] } else { 0 }))
+        .collect();
+    let part_of = |t: usize| -> Vec<(usize, Linear, u8)> {
+        if unknown[t] == [0; SIDE] && known_all_round(tiles, &unknown, t) || known[t] == [0; SIDE] {
+            return Vec::new();
+        }
+        let rows = Rows::new(tiles, known, t);
+        let mut near = Vec::with_capacity(26);
+        let mut found = Vec::new();
+        for_each_bit(&known[t], |place, cell| {
+            rows.neighbours(tiles, t, cell, Reach::Faces, &mut near);
+            let (gradient, axes) = differences(values, values[t * volume + place], &near);
+            found.push((place, [values[t * volume + place], gradient.x, gradient.y, gradient.z], axes));
+        });
+        found
+    };
+    let found: Vec<Vec<(usize, Linear, u8)>> = (0..tiles.len()).into_par_iter().map(part_of).collect();
+    let mut axes_known = tiles.field(0u8);
+    linear.par_chunks_mut(volume.max(1)).zip(axes_known.par_chunks_mut(volume.max(1))).zip(&found).for_each(
+        |((linear, axes), found)| {
+            for (place, value, known) in found {
+                linear[*place] = *value;
+                axes[*place] = *known;
+            }
+        },
+    );
+    complete(tiles, known, &found, linear, &mut axes_known);
+}
+
+fn known_all_round(tiles: &Tiles, unknown: &[Mask], t: usize) -> bool {
+    (0..27i32).all(|d| {
+        let n = tiles.neighbour(t, d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1);
+        n == super::tiles::NONE || unknown[n as usize] == [0; SIDE]
+    })
+}
+
+/// Differences to known face neighbours, times the cell width, and a bit for each axis that has one.
+fn differences(values: &[f64], middle: f64, near: &[Neighbour]) -> (Vec3, u8) {
+    let (mut sum, mut count) = (Vec3::zeros(), [0.0; 3]);
+    for (p, offset) in near {
+        for axis in 0..3 {
+            if offset[axis] != 0 {
+                sum[axis] += (values[*p] - middle) * offset[axis] as f64;
+                count[axis] += 1.0;
+            }
+        }
+    }
+    let bits = (0..3).fold(0, |b, a| b | u8::from(count[a] > 0.0) << a);
+    (Vec3::from_fn(|a, _| if count[a] > 0.0 { sum[a] / count[a] } else { 0.0 }), bits)
+}
+
+/// Cells without a neighbour along some axis take that slope from the cells around them.
+fn complete(
+    tiles: &Tiles,
+    known: &[Mask],
+    found: &[Vec<(usize, Linear, u8)>],
+    linear: &mut [Linear],
+    axes_known: &mut [u8],
+) {
+    let (volume, full) = (tiles.volume(), if tiles.is_flat() { 3 } else { 7 });
+    // Twice, for cells all of whose neighbours lack a slope too.
+    for _ in 0..2 {
+        let fix = |t: usize| -> Vec<(usize, Linear, u8)> {
+            if found[t].iter().all(|(place, ..)| axes_known[t * volume + place] == full) {
+                return Vec::new();
+            }
+            let rows = Rows::new(tiles, known, t);
+            let mut near = Vec::with_capacity(26);
+            let lacking = found[t].iter().filter(|(place, ..)| axes_known[t * volume + place] != full);
+            lacking
+                .map(|(place, ..)| {
+                    let at = t * volume + place;
+                    let cell = [place % SIDE, place / SIDE % SIDE, place / (SIDE * SIDE)];
+                    rows.neighbours(tiles, t, cell, Reach::Corners, &mut near);
+                    borrow_slopes(linear[at], axes_known[at], &near, linear, axes_known, at)
+                })
+                .collect()
+        };
+        let fixed: Vec<Vec<(usize, Linear, u8)>> = (0..tiles.len()).into_par_iter().map(fix).collect();
+        for (at, value, axes) in fixed.into_iter().flatten() {
+            linear[at] = value;
+            axes_known[at] = axes;
+        }
+    }
+}
+
+fn borrow_slopes(
+    mut own: Linear,
+    mut axes: u8,
+    near: &[Neighbour],
+    linear: &[Linear],
+    axes_known: &[u8],
+    at: usize,
+) -> (usize, Linear, u8) {
+    for axis in (0..3).filter(|a| axes_known[at] >> a & 1 == 0) {
+        let lenders = near.iter().filter(|(p, _)| axes_known[*p] >> axis & 1 == 1);
+        let (sum, count) = lenders.fold((0.0, 0.0), |(s, n), (p, _)| (s + linear[*p][axis + 1], n + 1.0));
+        if count > 0.0 {
+            own[axis + 1] = sum / count;
+            axes |= 1 << axis;
+        }
+    }
+    (at, own, axes)
+}
+
+/// Let a surface for pictures enter the solids by `overlap` metres and close there.
+///
+/// `phi` is the liquid's distance, continued into the solids; `solid` the solids' distance, negative
+/// inside them. The result max(φ, −(solid + overlap)) is liquid where φ < 0 down to `overlap` inside
+/// the solid, so that glass shows no gap.
+pub fn close_in_walls(phi: &mut [f64], solid: &[f64], overlap: f64) {
+    phi.par_iter_mut().zip(solid).for_each(|(p, s)| *p = p.max(-(s + overlap)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Shape;
+    use crate::math::Pose;
+
+    fn block(n: i32, flat: bool) -> Tiles {
+        let span = move || -n..n;
+        let depth = if flat { 0..1 } else { -n..n };
+        let coords = depth.flat_map(|z| span().flat_map(move |y| span().map(move |x| [x, y, z])));
+        Tiles::new(0.1, Vec3::new(0.01, 0.02, 0.03), flat, coords.collect())
+    }
+
+    fn centres(tiles: &Tiles) -> Vec<Vec3> {
+        (0..tiles.cells()).map(|p| tiles.centre(tiles.cell(p))).collect()
+    }
+
+    #[test]
+    fn still_water_in_a_tilted_box_stays_plane_inside_the_walls() {
+        let pose =
+            Pose { rotation: Pose::from_euler_xyz(&Vec3::new(0.4, 0.2, 0.7)), translation: Vec3::zeros() };
+        let walls = Shape::cuboid(Vec3::new(0.9, 0.7, 0.8), 0.0).unwrap();
+        for flat in [false, true] {
+            let tiles = block(2, flat);
+            let x = centres(&tiles);
+            let plane = |x: &Vec3| 0.3 * x.x + 0.9 * x.y - 0.2 * x.z + 0.123;
+            // Known inside the box only; NaN elsewhere shows that nothing else is read.
+            let known: Vec<u8> = x.iter().map(|x| (walls.distance(&pose.to_local(x)) < 0.0) as u8).collect();
+            let mut phi: Vec<f64> =
+                x.iter().zip(&known).map(|(x, k)| if *k == 1 { plane(x) } else { f64::NAN }).collect();
+            extend_linear(&tiles, &mut phi, &known, 4).unwrap();
+            let mut filled = 0;
+            for (p, x) in x.iter().enumerate().filter(|(p, _)| !phi[*p].is_nan()) {
+                assert!((phi[p] - plane(x)).abs() < 1e-13, "{} {}", phi[p], plane(x));
+                filled += (known[p] == 0) as u32;
+            }
+            assert!(filled > if flat { 300 } else { 5000 }, "{filled}");
+        }
+    }
+
+    #[test]
+    fn averages_spread_one_layer_at_a_time() {
+        let tiles = block(1, false);
+        let mut values = tiles.field(f64::NAN);
+        let mut known = tiles.field(0u8);
+        let start = tiles.locate([0, 0, 0]).unwrap();
+        (values[start], known[start]) = (3.0, 1);
+        extend_average(&tiles, &mut values, &mut known, 5).unwrap();
+        for p in 0..tiles.cells() {
+            let far = tiles.cell(p).iter().map(|c| c.abs()).sum::<i32>();
+            if far <= 5 {
+                assert_eq!((values[p], known[p] as i32), (3.0, far + 1));
+            } else {
+                assert!(values[p].is_nan() && known[p] == 0);
+            }
+        }
+    }
+
+    #[test]
+    fn an_average_is_that_of_the_face_neighbours_that_are_known() {
+        let tiles = block(1, true);
+        let mut values = tiles.field(0.0);
+        let mut known = tiles.field(0u8);
+        for (cell, value) in [([-1, 0, 0], 1.0), ([0, -1, 0], 5.0), ([1, 1, 0], 100.0)] {
+            let p = tiles.locate(cell).unwrap();
+            (values[p], known[p]) = (value, 1);
+        }
+        extend_average(&tiles, &mut values, &mut known, 1).unwrap();
+        assert_eq!(values[tiles.locate([0, 0, 0]).unwrap()], 3.0);
+        assert_eq!(values[tiles.locate([2, 1, 0]).unwrap()], 100.0);
+        assert!(extend_average(&tiles, &mut values[1..], &mut known, 1).is_err());
+    }
+
+    #[test]
+    fn one_thread_and_three_extend_alike() {
+        let tiles = block(2, false);
+        let known: Vec<u8> = centres(&tiles).iter().map(|x| (x.norm() < 0.7) as u8).collect();
+        let start: Vec<f64> = centres(&tiles).iter().map(|x| (9.0 * x.x).sin() + x.y * x.z).collect();
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let (mut a, mut b, mut mask) = (start.clone(), start.clone(), known.clone());
+            pool.install(|| {
+                extend_linear(&tiles, &mut a, &known, 6).unwrap();
+                extend_average(&tiles, &mut b, &mut mask, 6).unwrap();
+            });
+            (a.iter().chain(&b).map(|v| v.to_bits()).collect::<Vec<u64>>(), mask)
+        };
+        assert!(run(1) == run(3));
+    }
+
+    #[test]
+    fn the_surface_enters_the_wall_by_the_overlap() {
+        // Water everywhere, a wall below y = 0.
+        let heights = [-0.3, -0.21, -0.19, -0.1, 0.1];
+        let mut phi = heights.map(|_| -1.0);
+        close_in_walls(&mut phi, &heights, 0.2);
+        assert_eq!(phi.map(|p| p < 0.0), [false, false, true, true, true]);
+    }
+}

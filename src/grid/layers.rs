@@ -1,0 +1,208 @@
+//! Growing outwards from known cells, layer by layer.
+//!
+//! One bit a cell says whether its value is known. A layer is all unknown cells beside a known one;
+//! each gets its value from its known neighbours as they were before the layer, so the result does
+//! not depend on the order or on the number of threads. Tiles far from the last layer are skipped.
+
+use super::tiles::{NONE, SIDE, Tiles};
+use rayon::prelude::*;
+
+/// One bit a cell of a tile: bit 8y+x of word z.
+pub(super) type Mask = [u64; SIDE];
+
+/// Which cells count as beside each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Cells that share a face.
+    Faces,
+    /// Cells that share at least a corner.
+    Corners,
+}
+
+/// A known cell beside the one that is being filled: its place in the field and where it lies.
+pub(super) type Neighbour = (usize, [i32; 3]);
+
+/// The bits of the cells for which `test(place)` holds.
+pub(super) fn masks(tiles: &Tiles, test: impl Fn(usize) -> bool + Sync) -> Vec<Mask> {
+    let (volume, layer) = (tiles.volume(), SIDE * SIDE);
+    let word = |start: usize| (0..layer).fold(0, |w, i| w | u64::from(test(start + i)) << i);
+    let tile = |t: usize| {
+        let mut mask = [0; SIDE];
+        (0..tiles.depth()).for_each(|z| mask[z] = word(t * volume + z * layer));
+        mask
+    };
+    (0..tiles.len()).into_par_iter().map(tile).collect()
+}
+
+/// Bits of a tile and one cell round it: bit x+1 of `[z+1][y+1]`.
+pub(super) struct Rows([[u16; SIDE + 2]; SIDE + 2]);
+
+impl Rows {
+    pub fn new(tiles: &Tiles, known: &[Mask], t: usize) -> Self {
+        let depth = tiles.depth() as i32;
+        let mut rows = [[0; SIDE + 2]; SIDE + 2];
+        for z in -1..=depth {
+            let (dz, lz) = (z.div_euclid(depth), z.rem_euclid(depth) as usize);
+            for y in -1..=SIDE as i32 {
+                let (dy, ly) = (y.div_euclid(8), y.rem_euclid(8));
+                let byte = |dx: i32| match tiles.neighbour(t, dx, dy, dz) {
+                    NONE => 0,
+                    n => (known[n as usize][lz] >> (8 * ly) & 0xff) as u16,
+                };
+                rows[(z + 1) as usize][(y + 1) as usize] =
+                    byte(-1) >> 7 | byte(0) << 1 | (byte(1) & 1) << (SIDE + 1);
+            }
+        }
+        Self(rows)
+    }
+
+    /// The cells of row (y, z) beside a known cell, known ones included.
+    fn dilated(&self, y: usize, z: usize, reach: Reach) -> u64 {
+        let r = &self.0;
+        let row = match reach {
+            Reach::Faces => {
+                let own = r[z + 1][y + 1];
+                own | own << 1 | own >> 1 | r[z + 1][y] | r[z + 1][y + 2] | r[z][y + 1] | r[z + 2][y + 1]
+            }
+            Reach::Corners => {
+                let any = (z..z + 3).flat_map(|z| (y..y + 3).map(move |y| r[z][y])).fold(0, |a, b| a | b);
+                any | any << 1 | any >> 1
+            }
+        };
+        u64::from(row >> 1 & 0xff)
+    }
+
+    fn grown(&self, depth: usize, reach: Reach) -> Mask {
+        let mut mask = [0; SIDE];
+        for (z, word) in mask.iter_mut().enumerate().take(depth) {
+            *word = (0..SIDE).fold(0, |w, y| w | self.dilated(y, z, reach) << (8 * y));
+        }
+        mask
+    }
+
+    /// The known neighbours of local cell (x, y, z), in a fixed order.
+    pub fn neighbours(
+        &self,
+        tiles: &Tiles,
+        t: usize,
+        cell: [usize; 3],
+        reach: Reach,
+        out: &mut Vec<Neighbour>,
+    ) {
+        out.clear();
+        let [x, y, z] = cell;
+        for dz in -1..=1i32 {
+            for dy in -1..=1i32 {
+                let mut bits = self.0[(z as i32 + dz + 1) as usize][(y as i32 + dy + 1) as usize] >> x & 7;
+                if dy == 0 && dz == 0 {
+                    bits &= 5;
+                }
+                if reach == Reach::Faces && (dy != 0 || dz != 0) {
+                    bits &= if dy != 0 && dz != 0 { 0 } else { 2 };
+                }
+                while bits != 0 {
+                    let dx = bits.trailing_zeros() as i32 - 1;
+                    bits &= bits - 1;
+                    let (x, y, z) = (x as i32 + dx, y as i32 + dy, z as i32 + dz);
+                    out.extend(tiles.near(t, x, y, z).map(|p| (p, [dx, dy, dz])));
+                }
+            }
+        }
+    }
+}
+
+/// Call `f(local place, [x, y, z])` for each set bit.
+pub(super) fn for_each_bit(mask: &Mask, mut f: impl FnMut(usize, [usize; 3])) {
+    for (z, word) in mask.iter().enumerate() {
+        let mut word = *word;
+        while word != 0 {
+            let bit = word.trailing_zeros() as usize;
+            word &= word - 1;
+            f(z * SIDE * SIDE + bit, [bit % SIDE, bit / SIDE, z]);
+        }
+    }
+}
+
+/// What one tile gained in a layer: the cells, and their values in the order of the bits.
+struct Gain<T> {
+    cells: Mask,
+    values: Vec<T>,
+}
+
+/// Fill up to `layers` layers of cells round the known ones.
+///
+/// `fill(tile, local cell, known neighbours, values)` gives the value of a new cell; None leaves it
+/// unknown for good. The byte in `levels` of a cell filled in layer l, from 1, becomes l + 1.
+pub(super) fn grow<T: Copy + Send + Sync>(
+    tiles: &Tiles,
+    known: &mut [Mask],
+    values: &mut [T],
+    levels: &mut [u8],
+    layers: usize,
+    reach: Reach,
+    fill: impl Fn(usize, [usize; 3], &[Neighbour], &[T]) -> Option<T> + Sync,
+) {
+    let mut refused = vec![[0; SIDE]; tiles.len()];
+    let mut changed: Vec<bool> = known.iter().map(|m| m.iter().any(|w| *w != 0)).collect();
+    for number in 0..layers {
+        let near = |t: usize| {
+            let beside = |d: i32| tiles.neighbour(t, d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1);
+            (0..27).map(beside).any(|n| n != NONE && changed[n as usize])
+        };
+        let one =
+            |t: usize| near(t).then(|| layer(tiles, known, &refused[t], values, t, reach, &fill)).flatten();
+        let gains: Vec<Option<(Gain<T>, Mask)>> = (0..tiles.len()).into_par_iter().map(one).collect();
+        if gains.iter().all(Option::is_none) {
+            return;
+        }
+        changed = gains.iter().map(Option::is_some).collect();
+        let level = (number + 2).min(255) as u8;
+        let parts = values.par_chunks_mut(tiles.volume()).zip(levels.par_chunks_mut(tiles.volume()));
+        parts.zip(known.par_iter_mut().zip(&mut refused)).zip(gains).for_each(
+            |(((values, levels), (known, refused)), gain)| {
+                if let Some((gain, tried)) = gain {
+                    let mut next = gain.values.into_iter();
+                    for_each_bit(&gain.cells, |place, _| {
+                        values[place] = next.next().unwrap_or(values[place]);
+                        levels[place] = level;
+                    });
+                    for z in 0..SIDE {
+                        known[z] |= gain.cells[z];
+                        refused[z] |= tried[z] & !gain.cells[z];
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// The cells that one tile gains, and all those that were tried; None if there are none.
+fn layer<T: Copy>(
+    tiles: &Tiles,
+    known: &[Mask],
+    refused: &Mask,
+    values: &[T],
+    t: usize,
+    reach: Reach,
+    fill: &impl Fn(usize, [usize; 3], &[Neighbour], &[T]) -> Option<T>,
+) -> Option<(Gain<T>, Mask)> {
+    if (0..tiles.depth()).all(|z| known[t][z] | refused[z] == u64::MAX) {
+        return None;
+    }
+    let rows = Rows::new(tiles, known, t);
+    let mut tried = rows.grown(tiles.depth(), reach);
+    (0..SIDE).for_each(|z| tried[z] &= !known[t][z] & !refused[z]);
+    if tried == [0; SIDE] {
+        return None;
+    }
+    let mut gain = Gain { cells: [0; SIDE], values: Vec::new() };
+    let mut neighbours = Vec::with_capacity(26);
+    for_each_bit(&tried, |place, cell| {
+        rows.neighbours(tiles, t, cell, reach, &mut neighbours);
+        if let Some(value) = fill(t, cell, &neighbours, values) {
+            gain.cells[place / (SIDE * SIDE)] |= 1 << (place % (SIDE * SIDE));
+            gain.values.push(value);
+        }
+    });
+    Some((gain, tried))
+}
