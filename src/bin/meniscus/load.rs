@@ -19,7 +19,7 @@ pub struct Loaded {
     pub base: PathBuf,
     /// For messages and for the name of the cache.
     pub file: PathBuf,
-    /// The meshes that the scene names, none of them empty.
+    /// The meshes that the scene names.
     pub meshes: BTreeMap<String, TriMesh>,
 }
 
@@ -80,10 +80,11 @@ fn read_meshes(scene: &Scene, base: &Path) -> Result<BTreeMap<String, TriMesh>> 
                 let message = format!("\"{name}\" needs the file {file}, which is not in {}", base.display());
                 return Err(Error::scene(path, message));
             }
-            let mesh = mesh::read(base.join(file))?;
-            if mesh.is_empty() {
-                return Err(Error::geometry(name, format!("{file} has no triangles: export it with faces")));
-            }
+            // The reader names the file and refuses one without triangles; the scene names the object.
+            let mesh = mesh::read(base.join(file)).map_err(|e| match e {
+                Error::Io { .. } => e,
+                wrong => Error::scene(path.clone(), format!("\"{name}\": {wrong}")),
+            })?;
             meshes.insert(file.to_string(), mesh);
         }
     }
