@@ -79,17 +79,19 @@ pub struct Placed<'a> {
     pub bounds: Aabb,
     rotation: Option<Mat3>,
     translation: Vec3,
+    scale: f64,
 }
 
 impl<'a> Placed<'a> {
-    pub fn new(body: &'a Body, pose: &Pose) -> Self {
-        let corners = body.bounds.corners().map(|c| pose.to_world(&c));
-        let moved = *pose != Pose::identity();
+    pub fn new(body: &'a Body, pose: &Pose, scale: f64) -> Self {
+        let corners = body.bounds.corners().map(|c| pose.to_world(&(c * scale)));
+        let moved = *pose != Pose::identity() || scale != 1.0;
         Self {
             body,
             bounds: Aabb::of_points(&corners),
             rotation: moved.then(|| pose.rotation.to_rotation_matrix().into_inner()),
             translation: pose.translation,
+            scale,
         }
     }
 
@@ -99,8 +101,9 @@ impl<'a> Placed<'a> {
             return None;
         }
         let Some(r) = &self.rotation else { return self.body.hit(origin, direction, t_min, t_max) };
-        let local = r.tr_mul(&(origin - self.translation));
-        let contact = self.body.hit(&local, &r.tr_mul(direction), t_min, t_max)?;
+        // Origin and direction shrink alike, so t keeps its meaning.
+        let local = |v: &Vec3| r.tr_mul(v) / self.scale;
+        let contact = self.body.hit(&local(&(origin - self.translation)), &local(direction), t_min, t_max)?;
         Some(Contact { face: r * contact.face, normal: r * contact.normal, ..contact })
     }
 }
@@ -250,10 +253,14 @@ mod tests {
     fn a_moved_body_is_hit_where_it_stands() {
         let body = Body::new("ball", &shapes::sphere(&Vec3::zeros(), 1.0, 128), 180.0).unwrap();
         let turn = Pose::from_euler_xyz(&Vec3::new(0.3, 0.4, 0.5));
-        let placed = Placed::new(&body, &Pose { rotation: turn, translation: Vec3::new(5.0, 0.0, 0.0) });
+        let pose = Pose { rotation: turn, translation: Vec3::new(5.0, 0.0, 0.0) };
+        let placed = Placed::new(&body, &pose, 1.0);
         let hit = placed.hit(&Vec3::new(5.0, 0.0, 9.0), &-Vec3::z(), 0.0, f64::INFINITY).unwrap();
         // A chord of 1/128 of the circle lies 1 − cos(π/128) = 3e-4 below it.
         assert!((hit.t - 8.0).abs() < 6e-4, "{}", hit.t);
         assert!((hit.normal - Vec3::z()).norm() < 0.02);
+        let grown = Placed::new(&body, &pose, 3.0);
+        let hit = grown.hit(&Vec3::new(5.0, 0.0, 9.0), &-Vec3::z(), 0.0, f64::INFINITY).unwrap();
+        assert!((hit.t - 6.0).abs() < 3.0 * 6e-4, "{}", hit.t);
     }
 }

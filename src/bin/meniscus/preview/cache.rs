@@ -29,6 +29,12 @@ struct PlacedCollider {
     name: String,
     translate: [f64; 3],
     rotate_quaternion_wxyz: [f64; 4],
+    #[serde(default = "whole")]
+    scale: f64,
+}
+
+fn whole() -> f64 {
+    1.0
 }
 
 /// One frame, ready to draw.
@@ -99,12 +105,12 @@ impl Cache {
 
     fn collider(&self, frame: i64, listed: &ManifestCollider, report: &Report) -> Result<Collider> {
         let placed = report.colliders.iter().find(|c| c.name == listed.name);
-        let pose = placed.map_or(Ok(Pose::identity()), pose_of)?;
+        let (pose, scale) = placed.map_or(Ok((Pose::identity(), 1.0)), place_of)?;
         if let Some(rigid) = self.rigid.get(&listed.name) {
-            return Ok(Collider { pose, ..rigid.clone() });
+            return Ok(Collider { pose, scale, ..rigid.clone() });
         }
         let mesh = io::mesh::read(Manifest::collider_file(&self.folder, listed, frame))?;
-        Collider::new(&listed.name, &mesh, pose, listed.look)
+        Ok(Collider { scale, ..Collider::new(&listed.name, &mesh, pose, listed.look)? })
     }
 
     pub fn frame(&self, frame: i64) -> Result<Frame> {
@@ -120,12 +126,17 @@ impl Cache {
     }
 }
 
-fn pose_of(placed: &PlacedCollider) -> Result<Pose> {
+fn place_of(placed: &PlacedCollider) -> Result<(Pose, f64)> {
     let [w, x, y, z] = placed.rotate_quaternion_wxyz;
     let turn = Quaternion::new(w, x, y, z);
     let finite = placed.translate.iter().all(|v| v.is_finite()) && turn.norm().is_finite();
-    if !finite || turn.norm() < 1e-9 {
-        return Err(Error::geometry(&placed.name, "its pose in the report is not finite"));
+    if !finite || turn.norm() < 1e-9 || !(placed.scale > 0.0 && placed.scale.is_finite()) {
+        return Err(Error::geometry(
+            &placed.name,
+            "its pose in the report is not a turn, a place and a positive scale",
+        ));
     }
-    Ok(Pose { rotation: UnitQuaternion::new_normalize(turn), translation: Vec3::from(placed.translate) })
+    let pose =
+        Pose { rotation: UnitQuaternion::new_normalize(turn), translation: Vec3::from(placed.translate) };
+    Ok((pose, placed.scale))
 }

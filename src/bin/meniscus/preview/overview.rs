@@ -36,8 +36,7 @@ impl Overview {
             liquid.extend(surface.positions.iter().step_by(step).filter(|p| finite(p)));
             fast.extend(speeds(&surface).unwrap_or_default().into_iter().step_by(step));
             for collider in cache.colliders(frame)? {
-                let placed = collider.body.outline().iter().map(|p| collider.pose.to_world(p));
-                solid.extend(placed.map(|p| within(&p, &domain)));
+                solid.extend(collider.outline().map(|p| within(&p, &domain)));
             }
         }
         let near = trimmed(&liquid);

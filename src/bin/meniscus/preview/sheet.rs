@@ -9,7 +9,8 @@ const GAP: usize = 4;
 /// Columns that suit a number of pictures: about as many as rows for wide ones.
 pub fn columns(count: usize) -> usize {
     match count {
-        0..=4 => count.max(1),
+        0..=3 => count.max(1),
+        4 => 2,
         5..=9 => 3,
         10..=16 => 4,
         _ => (count as f64).sqrt().ceil() as usize,
@@ -36,6 +37,15 @@ pub fn contact_sheet(tiles: &[Image], columns: usize) -> Result<Image> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_row_is_left_empty() {
+        for count in 1..200 {
+            let across = columns(count);
+            assert!(across <= count && count.div_ceil(across) * across - count < across);
+        }
+        assert_eq!([1, 4, 6, 12, 16].map(columns), [1, 2, 3, 4, 4]);
+    }
 
     #[test]
     fn pictures_stand_in_reading_order() {

@@ -35,12 +35,19 @@ impl Shade {
 pub struct Collider {
     pub body: Arc<Body>,
     pub pose: Pose,
+    /// Size in the world over size in the file.
+    pub scale: f64,
     pub look: Look,
 }
 
 impl Collider {
     pub fn new(name: &str, mesh: &TriMesh, pose: Pose, look: Look) -> Result<Self> {
-        Ok(Self { body: Arc::new(Body::new(name, mesh, 42.0)?), pose, look })
+        Ok(Self { body: Arc::new(Body::new(name, mesh, 42.0)?), pose, scale: 1.0, look })
+    }
+
+    /// Some of its vertices, in the world.
+    pub fn outline(&self) -> impl Iterator<Item = Vec3> {
+        self.body.outline().iter().map(|p| self.pose.to_world(&(p * self.scale)))
     }
 }
 
@@ -131,11 +138,11 @@ impl<'a> Stage<'a> {
     pub fn new(scene: &'a RenderScene, liquid: Option<&'a Body>) -> Self {
         let placed = |look: Look| {
             let of_look = scene.colliders.iter().filter(move |c| c.look == look);
-            of_look.map(|c| Placed::new(&c.body, &c.pose)).collect()
+            of_look.map(|c| Placed::new(&c.body, &c.pose, c.scale)).collect()
         };
         let size = scene.bounds.size().norm().max(1e-9);
         Self {
-            liquid: liquid.map(|l| Placed::new(l, &Pose::identity())),
+            liquid: liquid.map(|l| Placed::new(l, &Pose::identity(), 1.0)),
             glass: placed(Look::Glass),
             solids: placed(Look::Solid),
             ground: scene.ground,

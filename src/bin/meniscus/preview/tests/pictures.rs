@@ -12,10 +12,7 @@ use meniscus::scene::Look;
 /// A scene with the given liquid and colliders, seen by the automatic camera.
 fn scene<'a>(surface: Option<&'a TriMesh>, colliders: &'a [Collider]) -> RenderScene<'a> {
     let liquid = surface.map_or(Aabb::empty(), |s| Aabb::of_points(s.positions.iter()));
-    let bounds = colliders
-        .iter()
-        .flat_map(|c| c.body.outline().iter().map(|p| c.pose.to_world(p)))
-        .fold(liquid, |b, p| b.include(&p));
+    let bounds = colliders.iter().flat_map(|c| c.outline()).fold(liquid, |b, p| b.include(&p));
     RenderScene {
         surface,
         colliders,
