@@ -185,6 +185,9 @@ impl Studio {
 
     /// Write all that was asked for; returns the files.
     fn draw(&self, args: &PreviewArgs, frames: &[i64], stop: &Cancel) -> Result<Vec<PathBuf>> {
+        if args.animation {
+            check_animation(args.size, frames.len())?;
+        }
         let folder = args.output.clone().unwrap_or_else(|| args.cache.join("preview"));
         create_folder(&folder)?;
         let on_sheet = if args.no_contact_sheet { Vec::new() } else { spread(frames, args.tiles) };
@@ -278,6 +281,23 @@ impl Studio {
         }
         Ok(image)
     }
+}
+
+/// The frames of an animation are held until it is written; more than this is refused.
+const ANIMATION_BYTES: usize = 2_000_000_000;
+
+fn check_animation(size: [usize; 2], frames: usize) -> Result<()> {
+    let shrink = size[0].div_ceil(ANIMATION_WIDTH);
+    let bytes = (size[0] / shrink).saturating_mul(size[1] / shrink).saturating_mul(3).saturating_mul(frames);
+    if bytes <= ANIMATION_BYTES {
+        return Ok(());
+    }
+    Err(Error::Memory {
+        what: format!("an animation of {frames} frames"),
+        needed_mb: bytes as u64 / 1_000_000,
+        limit_mb: ANIMATION_BYTES as u64 / 1_000_000,
+        fix: "choose fewer with --frames or --every".to_string(),
+    })
 }
 
 /// What has been drawn so far.

@@ -61,6 +61,11 @@ fn pictures_to_look_at() {
         println!("{name}: {:.2} s", start.elapsed().as_secs_f64());
         image.write_png(&folder.join(format!("{name}.png"))).unwrap();
     }
+    let dam = shapes::column(0.1, 0.12, 48);
+    let post = shapes::cuboid(&Vec3::new(0.02, 0.0, -0.02), &Vec3::new(0.06, 0.16, 0.02));
+    let post = [Collider::new("post", &post, Pose::identity(), Look::Solid).unwrap()];
+    let image = render(&scene(Some(&dam), &post), [960, 540], Quality::Good).unwrap();
+    image.write_png(&folder.join("column.png")).unwrap();
     let ring = shapes::torus(&Vec3::new(0.0, 0.05, 0.0), 0.12, 0.05, 96);
     let honey = RenderScene { tint: Rgb::new(0.90, 0.42, 0.03), ..scene(Some(&ring), &[]) };
     render(&honey, [960, 540], Quality::Best).unwrap().write_png(&folder.join("honey.png")).unwrap();
@@ -114,6 +119,25 @@ fn a_liquid_without_colour_and_light_behind_is_brighter_than_a_tinted_one() {
         image.pixels.iter().map(|p| f64::from(p[0])).sum::<f64>()
     };
     assert!(mean(Rgb::new(1.0, 1.0, 1.0)) > 1.05 * mean(Rgb::new(0.2, 0.8, 0.9)));
+}
+
+#[test]
+fn the_ground_is_seen_through_clear_water_that_stands_on_it() {
+    let column = shapes::column(0.2, 0.1, 32);
+    let camera = Camera {
+        eye: Vec3::new(0.0, 2.0, 0.0),
+        target: Vec3::zeros(),
+        projection: Projection::Orthographic { height: 0.8 },
+    };
+    let clear = Rgb::new(1.0, 1.0, 1.0);
+    let scene = RenderScene { camera, tint: clear, ..scene(Some(&column), &[]) };
+    let image = render(&scene, [81, 81], Quality::Draft).unwrap();
+    let (middle, open) = (image.pixel(40, 40), image.pixel(3, 40));
+    // Straight down 2 % are mirrored and the water takes some of the light; no mirror, no black.
+    for a in 0..3 {
+        let share = f64::from(middle[a]) / f64::from(open[a]);
+        assert!((0.6..1.1).contains(&share), "{middle:?} {open:?}");
+    }
 }
 
 #[test]

@@ -65,6 +65,18 @@ pub fn cuboid(lo: &Vec3, hi: &Vec3) -> TriMesh {
     TriMesh::new((0..8).map(corner).collect(), triangles)
 }
 
+/// A round column of liquid that stands on y = 0, with a fine mesh.
+pub fn column(radius: f64, height: f64, segments: usize) -> TriMesh {
+    let corners = [[0.0, 0.0], [radius, 0.0], [radius, height], [0.0, height]];
+    let side = |k: usize| {
+        let (a, b) = (corners[k / segments], corners[k / segments + 1]);
+        let t = (k % segments) as f64 / segments as f64;
+        [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t]
+    };
+    let profile: Vec<[f64; 2]> = (0..3 * segments).map(side).chain([corners[3]]).collect();
+    turned(&profile, 4 * segments)
+}
+
 /// A round bowl standing on y = 0 with walls of the given thickness.
 pub fn bowl(radius: f64, wall: f64, segments: usize) -> TriMesh {
     let arc = |r: f64, from: f64, to: f64| {
