@@ -77,21 +77,24 @@ fn continued(near: &[Neighbour], linear: &[Linear]) -> Linear {
     sum.map(|s| s / total)
 }
 
-/// Values and gradients of the known cells within one cell of an unknown one.
+/// Values and gradients of the known cells within two cells of an unknown one.
 fn gradients(tiles: &Tiles, values: &[f64], known: &[Mask], linear: &mut [Linear]) {
     let volume = tiles.volume();
     let unknown: Vec<Mask> = known
         .par_iter()
         .map(|m| std::array::from_fn(|z| if z < tiles.depth() { !m[z] } else { 0 }))
         .collect();
+    // Two cells deep, so that those at the gap can borrow slopes from those behind them.
+    let ring = beside(tiles, &beside(tiles, &unknown));
     let part_of = |t: usize| -> Vec<(usize, Linear, u8)> {
-        if unknown[t] == [0; SIDE] && known_all_round(tiles, &unknown, t) || known[t] == [0; SIDE] {
+        let wanted: Mask = std::array::from_fn(|z| ring[t][z] & known[t][z]);
+        if wanted == [0; SIDE] {
             return Vec::new();
         }
         let rows = Rows::new(tiles, known, t);
         let mut near = Vec::with_capacity(26);
         let mut found = Vec::new();
-        for_each_bit(&known[t], |place, cell| {
+        for_each_bit(&wanted, |place, cell| {
             rows.neighbours(tiles, t, cell, Reach::Faces, &mut near);
             let (gradient, axes) = differences(values, values[t * volume + place], &near);
             found.push((place, [values[t * volume + place], gradient.x, gradient.y, gradient.z], axes));
@@ -111,11 +114,10 @@ fn gradients(tiles: &Tiles, values: &[f64], known: &[Mask], linear: &mut [Linear
     complete(tiles, known, &found, linear, &mut axes_known);
 }
 
-fn known_all_round(tiles: &Tiles, unknown: &[Mask], t: usize) -> bool {
-    (0..27i32).all(|d| {
-        let n = tiles.neighbour(t, d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1);
-        n == super::tiles::NONE || unknown[n as usize] == [0; SIDE]
-    })
+/// The cells in or beside a mask.
+fn beside(tiles: &Tiles, mask: &[Mask]) -> Vec<Mask> {
+    let one = |t: usize| Rows::new(tiles, mask, t).grown(tiles.depth(), Reach::Corners);
+    (0..tiles.len()).into_par_iter().map(one).collect()
 }
 
 /// Differences to known face neighbours, times the cell width, and a bit for each axis that has one.

@@ -72,10 +72,29 @@ impl Rows {
         u64::from(row >> 1 & 0xff)
     }
 
-    fn grown(&self, depth: usize, reach: Reach) -> Mask {
+    /// The cells beside a known one, known ones included.
+    pub fn grown(&self, depth: usize, reach: Reach) -> Mask {
         let mut mask = [0; SIDE];
         for (z, word) in mask.iter_mut().enumerate().take(depth) {
             *word = (0..SIDE).fold(0, |w, y| w | self.dilated(y, z, reach) << (8 * y));
+        }
+        mask
+    }
+
+    /// The cells that differ from one of their face neighbours.
+    pub fn edge(&self, depth: usize) -> Mask {
+        let r = &self.0;
+        let mut mask = [0; SIDE];
+        // On a grid one cell thick there is nothing above or below to differ from.
+        let deep = if depth == 1 { 0 } else { u16::MAX };
+        for (z, word) in mask.iter_mut().enumerate().take(depth) {
+            for y in 0..SIDE {
+                let own = r[z + 1][y + 1];
+                let along =
+                    (own ^ own << 1) | (own ^ own >> 1) | (own ^ r[z + 1][y]) | (own ^ r[z + 1][y + 2]);
+                let across = (own ^ r[z][y + 1]) | (own ^ r[z + 2][y + 1]);
+                *word |= u64::from((along | across & deep) >> 1 & 0xff) << (8 * y);
+            }
         }
         mask
     }

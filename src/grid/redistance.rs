@@ -24,7 +24,7 @@
 //! is dropped. A tile that does not exist bounds nothing here: only existing cells make a surface.
 //! Signs are those of φ. Cells beyond the band get ± the band.
 
-use super::layers::{Mask, Reach, grow, masks};
+use super::layers::{Mask, Neighbour, Reach, Rows, for_each_bit, grow, masks};
 use super::tiles::{NONE, SIDE, Tiles};
 use crate::error::{Error, Result};
 use crate::math::{Mat3, Vec3};
@@ -64,30 +64,20 @@ pub fn redistance(tiles: &Tiles, phi: &mut [f64], band: usize, order: Order) -> 
     }
     let (mut known, sources, mut nearest) = sources(tiles, phi, order);
     let limit = (band as f64 + 1.5) * tiles.h();
-    let patches = Patches { tiles, sources: &sources };
+    let feet: Vec<Vec3> = sources.par_iter().map(|s| s.foot).collect();
+    let patches = Patches { tiles, sources: &sources, feet: &feet };
     // Where the nearest way is blocked by the border, the surface is seen along some axis.
     let layers = (band as f64 * (tiles.axes() as f64).sqrt()).ceil() as usize + 1;
     let mut levels = tiles.field(0);
-    grow(
-        tiles,
-        &mut known,
-        &mut nearest,
-        &mut levels,
-        layers,
-        Reach::Corners,
-        |t, cell, neighbours, nearest| {
-            let x = patches.centre(t, cell);
-            let found = neighbours.iter().fold((f64::INFINITY, NONE), |best, &(p, _)| {
-                let s = nearest[p];
-                if s == best.1 {
-                    return best;
-                }
-                let far = (x - sources[s as usize].foot).norm_squared();
-                if far < best.0 || (far == best.0 && s < best.1) { (far, s) } else { best }
-            });
-            (patches.distance(&x, found.1) <= limit).then_some(found.1)
-        },
-    );
+    let nearest_of = |t: usize, cell: [usize; 3], neighbours: &[Neighbour], nearest: &[u32]| {
+        let x = patches.centre(t, cell);
+        let found = neighbours.iter().fold((f64::INFINITY, NONE), |best, &(p, _)| {
+            let far = (x - feet[nearest[p] as usize]).norm_squared();
+            if far < best.0 { (far, nearest[p]) } else { best }
+        });
+        (patches.distance(&x, t, found.1) <= limit).then_some(found.1)
+    };
+    grow(tiles, &mut known, &mut nearest, &mut levels, layers, Reach::Faces, nearest_of);
     patches.write(phi, &nearest, band as f64 * tiles.h());
     Ok(())
 }
@@ -96,16 +86,10 @@ pub fn redistance(tiles: &Tiles, phi: &mut [f64], band: usize, order: Order) -> 
 fn sources(tiles: &Tiles, phi: &[f64], order: Order) -> (Vec<Mask>, Vec<Source>, Vec<u32>) {
     let inside = masks(tiles, |p| phi[p] < 0.0);
     let at_surface = |t: usize| {
-        let part = &inside[t];
-        let uniform = |n: u32| n == NONE || inside[n as usize] == *part;
-        let full = if part[0] == 0 { 0 } else { u64::MAX };
-        let plain = part[..tiles.depth()].iter().all(|w| *w == full);
-        let sides = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
-        if plain && sides.iter().all(|&[x, y, z]| uniform(tiles.neighbour(t, x, y, z))) {
-            return Vec::new();
-        }
-        let base = t * tiles.volume();
-        (0..tiles.volume()).filter_map(|l| Stencil::new(tiles, phi, base + l).source(order)).collect()
+        let (base, mut found) = (t * tiles.volume(), Vec::new());
+        let edge = Rows::new(tiles, &inside, t).edge(tiles.depth());
+        for_each_bit(&edge, |l, _| found.extend(Stencil::new(tiles, phi, base + l).source(order)));
+        found
     };
     let found: Vec<Vec<(usize, Source)>> = (0..tiles.len()).into_par_iter().map(at_surface).collect();
     let mut nearest = tiles.field(NONE);
@@ -251,6 +235,8 @@ fn bend(hessian: &Mat3, normal: &Vec3, length: f64, h: f64) -> Mat3 {
 struct Patches<'a> {
     tiles: &'a Tiles,
     sources: &'a [Source],
+    /// Their feet once more, closer together in memory.
+    feet: &'a [Vec3],
 }
 
 impl Patches<'_> {
@@ -259,14 +245,20 @@ impl Patches<'_> {
         self.tiles.centre(std::array::from_fn(|a| b[a] + cell[a] as i32))
     }
 
-    /// Distance from x to a source, not signed.
-    fn distance(&self, x: &Vec3, source: u32) -> f64 {
+    /// Place of the cell that holds x, found from the tile t nearby.
+    fn locate(&self, t: usize, x: &Vec3) -> Option<usize> {
+        let (cell, base) = (self.tiles.cell_at(x), self.tiles.base(t));
+        self.tiles.near(t, cell[0] - base[0], cell[1] - base[1], cell[2] - base[2])
+    }
+
+    /// Distance from x, in tile t, to a source, not signed.
+    fn distance(&self, x: &Vec3, t: usize, source: u32) -> f64 {
         let Source { foot, normal, bend } = &self.sources[source as usize];
         let (v, reach) = (x - foot, PATCH * self.tiles.h());
         let along = normal.dot(&v);
         let beside = v - normal * along;
         let width = beside.norm();
-        if width <= reach || self.tiles.locate(self.tiles.cell_at(&(x - normal * along))).is_none() {
+        if width <= reach || self.locate(t, &(x - normal * along)).is_none() {
             let curved = beside.dot(&(bend * beside));
             // Beyond the centre of curvature, or beyond the tiles, the parabola says nothing.
             let flatter = width * width + along * curved;
@@ -279,14 +271,14 @@ impl Patches<'_> {
     }
 
     /// A source nearer to x than the given one, if the cell under x's foot knows one.
-    fn refined(&self, x: &Vec3, source: u32, nearest: &[u32]) -> u32 {
+    fn refined(&self, x: &Vec3, t: usize, source: u32, nearest: &[u32]) -> u32 {
         let s = &self.sources[source as usize];
         let under = x - s.normal * s.normal.dot(&(x - s.foot));
-        let found = self.tiles.locate(self.tiles.cell_at(&under)).map_or(NONE, |p| nearest[p]);
+        let found = self.locate(t, &under).map_or(NONE, |p| nearest[p]);
         if found == NONE || found == source {
             return source;
         }
-        let far = |s: u32| (x - self.sources[s as usize].foot).norm_squared();
+        let far = |s: u32| (x - self.feet[s as usize]).norm_squared();
         if far(found) < far(source) { found } else { source }
     }
 
@@ -300,8 +292,8 @@ impl Patches<'_> {
                     band
                 } else {
                     let x = self.tiles.centre(self.tiles.cell(t * volume + l));
-                    let second = self.refined(&x, first, nearest);
-                    self.distance(&x, self.refined(&x, second, nearest)).min(band)
+                    let better = |s: u32| self.refined(&x, t, s, nearest);
+                    self.distance(&x, t, better(better(first))).min(band)
                 };
                 *value = if *value < 0.0 { -far } else { far };
             }
