@@ -1,7 +1,19 @@
-//! Times of the linear-algebra engine. `cargo bench --bench linalg -- [kernels|amg] [n] [threads]`
+//! Times of the linear-algebra engine.
+//!
+//! ```text
+//! cargo bench --bench linalg -- kernels   [n] [threads]         products and vector kernels against STREAM triad
+//! cargo bench --bench linalg -- amg       [n] [threads]         hierarchies on a cube and on a splash
+//! cargo bench --bench linalg -- flat                            iterations at 64³, 128³ and 192³
+//! cargo bench --bench linalg -- viscosity [n] [threads]         six rigid motions, μΔt/ρh² from 1 to 1e5
+//! cargo bench --bench linalg -- export    n threads case FILE   write a system for benches/solvers/compare.py
+//! cargo bench --bench linalg -- solve     n threads FILE        solve such a system, print one line of JSON
+//! ```
+//! Times are the best of several runs; ratios compare numbers of the same run.
 
 use meniscus::Cancel;
 use meniscus::linalg::*;
+use rayon::prelude::*;
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::time::Instant;
 
 fn main() {
@@ -11,7 +23,11 @@ fn main() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| match arguments.first().map(String::as_str) {
         Some("amg") => amg(n),
+        Some("flat") => flat(),
         Some("viscosity") => viscosity(n),
+        Some("export") => export(n, &arguments[3], &arguments[4]),
+        Some("solve") => solve(threads, &arguments[3]),
+        Some("triad") => println!("triad {:.1} GB/s on {threads} threads", triad()),
         _ => kernels(n),
     });
 }
@@ -26,19 +42,67 @@ fn best(repeats: usize, mut f: impl FnMut()) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
+/// GB/s of a = b + s·c over arrays far larger than the caches.
+fn triad() -> f64 {
+    const N: usize = 16 << 20;
+    let (b, c, mut a) = (vec![1.0; N], vec![2.0; N], vec![0.0; N]);
+    let t = best(8, || {
+        a.par_chunks_mut(4096).zip(b.par_chunks(4096)).zip(c.par_chunks(4096)).for_each(|((a, b), c)| {
+            a.iter_mut().zip(b).zip(c).for_each(|((a, b), c): ((&mut f64, &f64), &f64)| *a = b + 3.0 * c)
+        })
+    });
+    24.0 * N as f64 / t * 1e-9
+}
+
 fn kernels(n: usize) {
+    let mut roof = triad();
+    println!("triad {roof:.1} GB/s");
     let a = cases::poisson(n).unwrap();
     let x = cases::random_vector(a.rows(), 1);
-    let mut y = vec![0.0; a.rows()];
-    let bytes = 12.0 * a.entries() as f64 + 20.0 * a.rows() as f64;
-    let t = best(30, || a.multiply(&x, &mut y));
-    println!("spmv {:.2} ms {:.1} GB/s", t * 1e3, bytes / t * 1e-9);
-    let t = best(30, || {
-        vector::dot(&x, &y);
+    let (mut y, mut z) = (vec![0.0; a.rows()], vec![0.0; a.rows()]);
+    let rows = a.rows() as f64;
+    let mut show = |name: &str, bytes: f64, f: &mut dyn FnMut()| {
+        // The machine is shared: measure the roof next to each kernel.
+        let before = triad();
+        let t = best(15, f);
+        roof = before.max(triad());
+        let rate = bytes / t * 1e-9;
+        println!("{name:14} {:7.2} ms {rate:6.1} GB/s {:4.0} % of triad", t * 1e3, 100.0 * rate / roof);
+    };
+    show("spmv", 12.0 * a.entries() as f64 + 20.0 * rows, &mut || a.multiply(&x, &mut y));
+    show("residual", 12.0 * a.entries() as f64 + 28.0 * rows, &mut || a.residual(&x, &x, &mut y));
+    show("dot", 16.0 * rows, &mut || {
+        std::hint::black_box(vector::dot(&x, &y));
     });
-    println!("dot {:.2} ms {:.1} GB/s", t * 1e3, 16.0 * a.rows() as f64 / t * 1e-9);
-    let t = best(30, || vector::axpy(1e-9, &x, &mut y));
-    println!("axpy {:.2} ms {:.1} GB/s", t * 1e3, 24.0 * a.rows() as f64 / t * 1e-9);
+    show("axpy", 24.0 * rows, &mut || vector::axpy(1e-9, &x, &mut y));
+    show("cg step", 48.0 * rows, &mut || {
+        std::hint::black_box(vector::step(1e-9, &x, &x, &mut y, &mut z));
+    });
+    let blocks = nodal_blocks(n / 2);
+    let x = cases::random_vector(blocks.size(), 1);
+    let mut y = vec![0.0; blocks.size()];
+    let bytes = 76.0 * blocks.blocks() as f64 + 52.0 * blocks.block_rows() as f64;
+    show("spmv 3x3 blocks", bytes, &mut || blocks.apply(&x, &mut y));
+}
+
+/// A nodal matrix of 3×3 blocks with 15 neighbours a node, as on a BCC lattice.
+fn nodal_blocks(n: usize) -> BlockCsr<3> {
+    let mut triplets = Vec::new();
+    let offsets: Vec<[i64; 3]> = (-1..=1)
+        .flat_map(|z| (-1..=1).flat_map(move |y| (-1..=1).map(move |x| [x, y, z])))
+        .filter(|o: &[i64; 3]| o.iter().map(|v| v.abs()).sum::<i64>() != 2)
+        .collect();
+    for i in 0..n * n * n {
+        let p = [i % n, i / n % n, i / (n * n)];
+        for o in &offsets {
+            let q = [0, 1, 2].map(|k| p[k] as i64 + o[k]);
+            if q.iter().all(|&v| v >= 0 && v < n as i64) {
+                let j = q[0] as usize + n * (q[1] as usize + n * q[2] as usize);
+                triplets.push((i as u32, j as u32, [[1.0, 0.1, 0.2], [0.1, 1.0, 0.3], [0.2, 0.3, 1.0]]));
+            }
+        }
+    }
+    BlockCsr::from_triplets(n * n * n, &triplets).unwrap()
 }
 
 fn report(name: &str, a: &Csr, b: &[f64], build: impl Fn() -> Amg) {
@@ -50,45 +114,116 @@ fn report(name: &str, a: &Csr, b: &[f64], build: impl Fn() -> Amg) {
     let params = KrylovParams { tolerance: 1e-6, ..Default::default() };
     let info = cg(a, &mut m, b, &mut x, &params, &Cancel::new()).unwrap();
     let solve = start.elapsed().as_secs_f64();
-    let (complexity, sizes) = (m.operator_complexity(), m.sizes());
+    let (complexity, levels) = (m.operator_complexity(), m.sizes().len());
     println!(
-        "{name}: set-up {setup:.3} solve {solve:.3} iterations {} residual {:.1e} {:?} complexity {complexity:.2} {sizes:?}",
-        info.iterations, info.residual, info.outcome
+        "{name:28} rows {:8} set-up {setup:.3} solve {solve:.3} iterations {:3} residual {:.1e} {:?} complexity {complexity:.2} levels {levels}",
+        a.rows(),
+        info.iterations,
+        info.residual,
+        info.outcome
     );
 }
 
 fn amg(n: usize) {
-    let a = cases::poisson(n).unwrap();
-    let b = cases::random_vector(a.rows(), 1);
-    let ones = vec![1.0; a.rows()];
     let default = AmgParams::default();
-    report("poisson K f32", &a, &b, || Amg::new(&a, &default).unwrap());
-    report("poisson K f32, smooth rhs", &a, &ones, || Amg::new(&a, &default).unwrap());
-    report("poisson K f32 2 passes", &a, &ones, || {
-        Amg::new(&a, &AmgParams { passes: 2, ..default }).unwrap()
-    });
-    report("poisson V smoothed", &a, &b, || {
-        Amg::new(&a, &AmgParams { cycle: Cycle::V, smoothed: true, passes: 4, ..default }).unwrap()
-    });
-    let a = cases::splash(n).unwrap();
-    let b = cases::random_vector(a.rows(), 1);
-    report("splash K f32", &a, &b, || Amg::new(&a, &default).unwrap());
-    report("splash K f32 2 passes", &a, &b, || Amg::new(&a, &AmgParams { passes: 2, ..default }).unwrap());
+    let double = AmgParams { precision: Precision::Double, ..default };
+    for (name, a) in [("poisson", cases::poisson(n).unwrap()), ("splash", cases::splash(n).unwrap())] {
+        let (b, ones) = (cases::random_vector(a.rows(), 1), vec![1.0; a.rows()]);
+        report(&format!("{name} K f32"), &a, &b, || Amg::new(&a, &default).unwrap());
+        report(&format!("{name} K f32 smooth rhs"), &a, &ones, || Amg::new(&a, &default).unwrap());
+        report(&format!("{name} K f64"), &a, &b, || Amg::new(&a, &double).unwrap());
+        let old = std::cell::RefCell::new(Some(Amg::new(&a, &default).unwrap()));
+        report(&format!("{name} K f32 groups reused"), &a, &b, || old.take().unwrap().update(&a).unwrap());
+    }
+}
+
+fn flat() {
+    for n in [64, 128, 192] {
+        let a = cases::poisson(n).unwrap();
+        let (b, ones) = (cases::random_vector(a.rows(), 1), vec![1.0; a.rows()]);
+        report(&format!("poisson {n}"), &a, &b, || Amg::new(&a, &AmgParams::default()).unwrap());
+        report(&format!("poisson {n} smooth rhs"), &a, &ones, || {
+            Amg::new(&a, &AmgParams::default()).unwrap()
+        });
+    }
 }
 
 fn viscosity(n: usize) {
-    let default = AmgParams::default();
     for s in [1.0, 1e1, 1e2, 1e3, 1e4, 1e5] {
         let case = cases::viscosity(n, s).unwrap();
         let b = cases::random_vector(case.matrix.rows(), 1);
-        let build =
-            |params: AmgParams| Amg::with_near_null(&case.matrix, 6, &case.rigid_motions, &params).unwrap();
-        report(&format!("viscosity {s:e} K"), &case.matrix, &b, || build(default));
-        report(&format!("viscosity {s:e} V smoothed"), &case.matrix, &b, || {
-            build(AmgParams { cycle: Cycle::V, smoothed: true, ..default })
-        });
-        report(&format!("viscosity {s:e} K smoothed"), &case.matrix, &b, || {
-            build(AmgParams { smoothed: true, ..default })
+        report(&format!("viscosity {s:e}"), &case.matrix, &b, || {
+            Amg::with_near_null(&case.matrix, 6, &case.rigid_motions, &AmgParams::default()).unwrap()
         });
     }
+}
+
+/// Sizes as u64, offsets and columns as u32, values and right-hand side as f64, little endian.
+fn export(n: usize, case: &str, path: &str) {
+    let a = match case {
+        "splash" => cases::splash(n).unwrap(),
+        _ => cases::poisson(n).unwrap(),
+    };
+    let b = cases::random_vector(a.rows(), 1);
+    let mut out = BufWriter::new(std::fs::File::create(path).unwrap());
+    for size in [a.rows() as u64, a.entries() as u64] {
+        out.write_all(&size.to_le_bytes()).unwrap();
+    }
+    a.offsets().iter().chain(a.columns()).for_each(|v| out.write_all(&v.to_le_bytes()).unwrap());
+    a.values().iter().chain(&b).for_each(|v| out.write_all(&v.to_le_bytes()).unwrap());
+}
+
+fn import(path: &str) -> (Csr, Vec<f64>) {
+    let mut file = BufReader::new(std::fs::File::open(path).unwrap());
+    let mut word = [0u8; 8];
+    let mut size = || {
+        file.read_exact(&mut word).unwrap();
+        u64::from_le_bytes(word) as usize
+    };
+    let (n, entries) = (size(), size());
+    let mut half = [0u8; 4];
+    let mut indices = |count: usize| -> Vec<u32> {
+        (0..count)
+            .map(|_| {
+                file.read_exact(&mut half).unwrap();
+                u32::from_le_bytes(half)
+            })
+            .collect()
+    };
+    let (offsets, columns) = (indices(n + 1), indices(entries));
+    let mut numbers = |count: usize| -> Vec<f64> {
+        (0..count)
+            .map(|_| {
+                file.read_exact(&mut word).unwrap();
+                f64::from_le_bytes(word)
+            })
+            .collect()
+    };
+    let (values, b) = (numbers(entries), numbers(n));
+    (Csr::new(n, offsets, columns, values).unwrap(), b)
+}
+
+fn solve(threads: usize, path: &str) {
+    let (a, b) = import(path);
+    let start = Instant::now();
+    let mut m = Amg::new(&a, &AmgParams::default()).unwrap();
+    let setup = start.elapsed().as_secs_f64();
+    let mut x = vec![0.0; a.rows()];
+    let start = Instant::now();
+    let params = KrylovParams { tolerance: 1e-6, ..Default::default() };
+    let info = cg(&a, &mut m, &b, &mut x, &params, &Cancel::new()).unwrap();
+    let solve = start.elapsed().as_secs_f64();
+    println!(
+        "{{\"solver\":\"meniscus amg-cg, {threads} threads\",\"setup\":{setup:.4},\"solve\":{solve:.4},\"iterations\":{},\"residual\":{:.2e},\"peak_mb\":{:.0}}}",
+        info.iterations,
+        info.residual,
+        peak_megabytes()
+    );
+}
+
+/// The high-water mark of this process's memory.
+fn peak_megabytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap_or("");
+    line.split_whitespace().nth(1).and_then(|v| v.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
 }

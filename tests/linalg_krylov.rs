@@ -192,3 +192,137 @@ fn one_thread_and_eight_agree_bitwise() {
     let one = run(1);
     assert!([2, 3, 8].iter().all(|&t| run(t) == one));
 }
+
+#[test]
+fn minres_and_gmres_lead_to_the_dense_solution_of_indefinite_systems() {
+    for seed in 0..20 {
+        let n = 5 + seed as usize;
+        let mut a = random_spd(n, seed);
+        // Every third diagonal turns negative: symmetric and indefinite.
+        for i in (0..n).step_by(3) {
+            let place = a.span(i).find(|&k| a.columns()[k] as usize == i).unwrap();
+            a.values_mut()[place] -= 5.0;
+        }
+        let b = random_vector(n, seed + 7);
+        let truth = dense_solve(&a, &b);
+        let params = KrylovParams { tolerance: 1e-11, ..Default::default() };
+        let weights: Vec<f64> = random_vector(n, seed + 9).iter().map(|v| 1.5 + v).collect();
+        for method in [minres::<Csr>, fgmres::<Csr>] {
+            let mut x = random_vector(n, seed + 3);
+            let info =
+                method(&a, &mut Jacobi::new(&weights).unwrap(), &b, &mut x, &params, &Cancel::new()).unwrap();
+            assert!(info.converged(), "{info:?}");
+            // Random matrices of this size have condition numbers below 1e4.
+            assert!(distance(&x, &truth) < 1e-6 * (1.0 + norm(&truth)), "{info:?}");
+        }
+    }
+}
+
+#[test]
+fn gmres_restarts_and_solves_transport() {
+    let a = poisson([12, 12, 12]);
+    let wind = Csr::from_rows(a.rows(), a.rows(), |i, row| {
+        let (columns, values) = a.row(i);
+        row.extend(
+            columns.iter().zip(values).map(|(&c, &v)| (c, if c as usize + 1 == i { v - 3.0 } else { v })),
+        );
+        row.push((i as u32, 3.0));
+    })
+    .unwrap();
+    let b = random_vector(a.rows(), 1);
+    let params = KrylovParams { tolerance: 1e-10, restart: 10, ..Default::default() };
+    let mut x = vec![0.0; a.rows()];
+    let info =
+        fgmres(&wind, &mut Jacobi::new(&wind.diagonal()).unwrap(), &b, &mut x, &params, &Cancel::new())
+            .unwrap();
+    assert!(info.converged() && info.iterations > 10, "{info:?}");
+}
+
+#[test]
+fn closed_regions_are_solved_by_minres_and_gmres() {
+    let a = neumann([7, 6, 5]);
+    let space = NullSpace::constants(&[0; 210]).unwrap();
+    let b = random_vector(210, 9);
+    let params = KrylovParams { tolerance: 1e-10, null_space: Some(&space), ..Default::default() };
+    for method in [minres::<Csr>, fgmres::<Csr>] {
+        let mut x = random_vector(210, 4);
+        let info = method(&a, &mut Jacobi::new(&a.diagonal()).unwrap(), &b, &mut x, &params, &Cancel::new())
+            .unwrap();
+        assert!(info.converged() && space.component(0, &x).abs() < 1e-12, "{info:?}");
+    }
+}
+
+#[test]
+fn a_zero_matrix_and_an_indefinite_preconditioner_do_not_loop() {
+    struct Negative;
+    impl Preconditioner for Negative {
+        fn apply(&mut self, r: &[f64], z: &mut [f64]) {
+            z.iter_mut().zip(r).for_each(|(z, r)| *z = -r);
+        }
+    }
+    let a = poisson([4, 4, 4]);
+    let b = random_vector(64, 1);
+    let params = KrylovParams::default();
+    let info = minres(&a, &mut Negative, &b, &mut [0.0; 64], &params, &Cancel::new()).unwrap();
+    assert_eq!(info.outcome, Outcome::Indefinite);
+    let zero = Csr::from_triplets(64, 64, &[]).unwrap();
+    for method in [cg::<Csr>, minres::<Csr>, fgmres::<Csr>] {
+        let info = method(&zero, &mut Identity, &b, &mut [0.0; 64], &params, &Cancel::new()).unwrap();
+        assert!(!info.converged() && info.iterations < 5, "{info:?}");
+    }
+}
+
+/// Iterations of coupled velocity and pressure on a free block, with the Cahouet–Chabard Schur complement.
+fn stokes(n: usize, s: f64, symmetric: bool) -> SolveInfo {
+    let flow = cases::viscosity(n, s).unwrap();
+    let b = cases::divergence(n).unwrap();
+    let poisson = b.product(&b.transpose()).unwrap();
+    let cycle = if symmetric { Cycle::V } else { Cycle::K };
+    let options = AmgParams { cycle, ..Default::default() };
+    let mut velocity = Amg::with_near_null(&flow.matrix, 6, &flow.rigid_motions, &options).unwrap();
+    let mut laplace = Amg::new(&poisson, &options).unwrap();
+    let mut pressure = CahouetChabard::new(vec![2.0 * s; b.rows()], &mut laplace).unwrap();
+    let system = Saddle::new(flow.matrix.clone(), b, None).unwrap();
+    let rhs = random_vector(system.size(), 3);
+    let mut x = vec![0.0; rhs.len()];
+    let params = KrylovParams { tolerance: 1e-6, max_iterations: 300, ..Default::default() };
+    let info = if symmetric {
+        let velocities = system.velocities();
+        let mut m = BlockDiagonal { velocity: &mut velocity, pressure: &mut pressure, velocities };
+        minres(&system, &mut m, &rhs, &mut x, &params, &Cancel::new()).unwrap()
+    } else {
+        let mut inner = InnerSolve {
+            matrix: &flow.matrix,
+            preconditioner: &mut velocity,
+            tolerance: 1e-2,
+            max_iterations: 30,
+        };
+        let mut m = BlockTriangular::new(&system, &mut inner, &mut pressure);
+        fgmres(&system, &mut m, &rhs, &mut x, &params, &Cancel::new()).unwrap()
+    };
+    assert!(info.converged(), "n {n}, s {s}: {info:?}");
+    info
+}
+
+#[test]
+fn coupled_flow_takes_few_iterations_from_thin_to_thick() {
+    for s in [1.0, 1e2, 1e4] {
+        let (triangular, diagonal) = (stokes(8, s, false).iterations, stokes(8, s, true).iterations);
+        assert!(triangular <= 40 && diagonal <= 130, "s {s}: fgmres {triangular}, minres {diagonal}");
+    }
+}
+
+#[test]
+fn the_diagonal_schur_complement_is_exact_for_one_pressure_and_diagonal_velocities() {
+    let a = Csr::from_triplets(2, 2, &[(0, 0, 2.0), (1, 1, 4.0)]).unwrap();
+    let b = Csr::from_triplets(1, 2, &[(0, 0, 1.0), (0, 1, 2.0)]).unwrap();
+    let c = Csr::from_triplets(1, 1, &[(0, 0, 0.5)]).unwrap();
+    let system = Saddle::new(a, b, Some(c)).unwrap();
+    let mut z = [0.0];
+    system.diagonal_schur().unwrap().apply(&[4.0], &mut z);
+    // 1/2 + 4/4 + 0.5 = 2.
+    assert_eq!(z, [2.0]);
+    let mut y = [0.0; 3];
+    system.apply(&[1.0, 1.0, 2.0], &mut y);
+    assert_eq!(y, [4.0, 8.0, 2.0]);
+}

@@ -157,3 +157,18 @@ pub fn viscosity(n: usize, s: f64) -> Result<Viscosity> {
     }
     Ok(Viscosity { matrix, rigid_motions })
 }
+
+/// The divergence of the faces of a free block of n×n×n cells, numbered as in [`viscosity`]; h = 1.
+pub fn divergence(n: usize) -> Result<Csr> {
+    let count = (n + 1) * n * n;
+    Csr::from_rows(n * n * n, 3 * count, |c, row| {
+        let p = [c % n, c / n % n, c / (n * n)];
+        for axis in 0..3 {
+            let size = [0, 1, 2].map(|k| if k == axis { n + 1 } else { n });
+            let face = axis * count + p[0] + size[0] * (p[1] + size[1] * p[2]);
+            let stride = [1, size[0], size[0] * size[1]][axis];
+            row.push((face as u32, -1.0));
+            row.push(((face + stride) as u32, 1.0));
+        }
+    })
+}

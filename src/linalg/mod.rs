@@ -8,19 +8,36 @@
 
 mod accumulate;
 mod amg;
+pub mod bench;
+mod block_csr;
+mod bounds;
 pub mod cases;
+mod chebyshev;
 mod csr;
 mod dense;
+pub mod dump;
+mod gauss_seidel;
 mod incomplete;
 mod krylov;
+mod low_rank;
+pub mod matrix_market;
 mod null_space;
 mod operator;
+mod recipe;
+mod saddle;
 pub mod vector;
 
 pub use amg::{Amg, AmgParams, Cycle, Precision};
+pub use block_csr::{BlockCsr, BlockJacobi};
+pub use bounds::{BoundInfo, active_set, mprgp};
+pub use chebyshev::Chebyshev;
 pub use csr::Csr;
 pub use dense::DenseLdlt;
+pub use gauss_seidel::SymmetricGaussSeidel;
 pub use incomplete::{Ic0, Ic0Params};
-pub use krylov::{KrylovParams, Outcome, SolveInfo, cg};
+pub use krylov::{KrylovParams, Outcome, SolveInfo, cg, fgmres, minres};
+pub use low_rank::LowRank;
 pub use null_space::NullSpace;
 pub use operator::{Identity, Jacobi, LinearOperator, Preconditioner};
+pub use recipe::{Method, PreconditionerKind, Recipe};
+pub use saddle::{BlockDiagonal, BlockTriangular, CahouetChabard, InnerSolve, Saddle};

@@ -171,6 +171,18 @@ pub fn multiply(d: &[f64], r: &[f64], z: &mut [f64]) {
     }
 }
 
+/// z ← z + s·d∘r.
+pub fn multiply_add(s: f64, d: &[f64], r: &[f64], z: &mut [f64]) {
+    let chunk = |(z, (d, r)): (&mut [f64], (&[f64], &[f64]))| {
+        z.iter_mut().zip(d.iter().zip(r)).for_each(|(z, (d, r))| *z += s * d * r)
+    };
+    if z.len() <= CHUNK {
+        chunk((z, (d, r)));
+    } else {
+        z.par_chunks_mut(CHUNK).zip(d.par_chunks(CHUNK).zip(r.par_chunks(CHUNK))).for_each(chunk);
+    }
+}
+
 /// Convert between precisions: y ← x.
 pub fn convert<S: Real, T: Real>(x: &[S], y: &mut [T]) {
     convert_scaled(1.0, x, y);

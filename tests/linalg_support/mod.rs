@@ -110,12 +110,14 @@ pub fn shift_diagonal(a: &mut Csr, shift: f64) {
     }
 }
 
-pub fn point_preconditioners(a: &Csr) -> Vec<(&'static str, Box<dyn Preconditioner>)> {
+pub fn point_preconditioners(a: &Csr) -> Vec<(&'static str, Box<dyn Preconditioner + '_>)> {
     vec![
         ("identity", Box::new(Identity)),
         ("jacobi", Box::new(Jacobi::new(&a.diagonal()).unwrap())),
         ("ic0", Box::new(Ic0::new(a, &Ic0Params::ic0()).unwrap())),
         ("mic0", Box::new(Ic0::new(a, &Ic0Params::mic0()).unwrap())),
+        ("gauss-seidel", Box::new(SymmetricGaussSeidel::new(a).unwrap())),
+        ("chebyshev", Box::new(Chebyshev::new(a, &a.diagonal(), 3, 10.0).unwrap())),
         ("blocked mic0", Box::new(Ic0::new(a, &Ic0Params { block_rows: 16, ..Ic0Params::mic0() }).unwrap())),
     ]
 }

@@ -12,6 +12,7 @@
 
 use super::aggregate::{Groups, NONE};
 use crate::error::Result;
+use crate::linalg::chebyshev::largest_eigenvalue;
 use crate::linalg::csr::{Block, Csr};
 use crate::linalg::vector::{Real, convert};
 use crate::math::CHUNK;
@@ -332,39 +333,19 @@ fn norm(v: &[f64]) -> f64 {
 /// (I − ω D⁻¹A) P.
 pub(crate) fn smooth(a: &Csr, p: &Csr) -> Result<Csr> {
     let diagonal = a.diagonal();
-    let omega = 4.0 / 3.0 / spectral_radius(a, &diagonal);
+    let inverse: Vec<f64> = diagonal.iter().map(|d| if *d > 0.0 { 1.0 / d } else { 0.0 }).collect();
+    let omega = 4.0 / 3.0 / (1.1 * largest_eigenvalue(a, &inverse)?);
     Csr::from_sums(p.rows(), p.column_count(), |i, sums| {
         let mut add = |row: usize, factor: f64| {
             let (columns, values) = p.row(row);
             columns.iter().zip(values).for_each(|(&c, v)| sums.add(c, factor * v));
         };
         add(i, 1.0);
-        if diagonal[i] > 0.0 {
+        if inverse[i] > 0.0 {
             let (columns, values) = a.row(i);
-            columns.iter().zip(values).for_each(|(&j, v)| add(j as usize, -omega * v / diagonal[i]));
+            columns.iter().zip(values).for_each(|(&j, v)| add(j as usize, -omega * v * inverse[i]));
         }
     })
-}
-
-/// An estimate of the largest eigenvalue of D⁻¹A from power steps, raised by a tenth.
-fn spectral_radius(a: &Csr, diagonal: &[f64]) -> f64 {
-    let n = a.rows();
-    // A start of mixed signs that is the same everywhere.
-    let mut x: Vec<f64> =
-        (0..n as u32).map(|i| (i.wrapping_mul(2654435761) >> 8) as f64 / 8388608.0 - 1.0).collect();
-    let mut y = vec![0.0; n];
-    let mut radius = 1.0;
-    for _ in 0..8 {
-        a.multiply(&x, &mut y);
-        y.iter_mut().zip(diagonal).for_each(|(y, d)| *y = if *d > 0.0 { *y / d } else { 0.0 });
-        let (before, after) = (crate::linalg::vector::norm(&x), crate::linalg::vector::norm(&y));
-        if !(before > 0.0 && after > 0.0) {
-            return 1.0;
-        }
-        radius = after / before;
-        crate::linalg::vector::scaled_copy(1.0 / after, &y, &mut x);
-    }
-    1.1 * radius
 }
 
 #[cfg(test)]

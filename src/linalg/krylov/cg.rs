@@ -11,7 +11,7 @@
 //!
 //! With null vectors, b and every z are projected, so the iteration stays in the range of A.
 
-use super::{KrylovParams, Outcome, SolveInfo, StallWatch, check_finite, check_system};
+use super::{KrylovParams, Outcome, SolveInfo, StallWatch, check_finite, prepare, project};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::linalg::operator::{LinearOperator, Preconditioner};
@@ -39,21 +39,11 @@ pub fn cg<A: LinearOperator + ?Sized>(
     params: &KrylovParams,
     cancel: &Cancel,
 ) -> Result<SolveInfo> {
-    check_system("cg", a.size(), b, x, params)?;
-    let projected = params.null_space.map(|space| {
-        let mut b = b.to_vec();
-        space.project(&mut b);
-        b
-    });
-    let rounding = 1e-14 * vector::norm(b);
-    let b = projected.as_deref().unwrap_or(b);
-    let scale = vector::norm(b);
     let info = |iterations, residual, outcome| SolveInfo { method: "cg", iterations, residual, outcome };
-    // A right-hand side that is zero (or only rounding, after projection) has the solution zero.
-    if scale <= rounding.max(f64::MIN_POSITIVE) {
-        vector::fill(0.0, x);
+    let Some((b, scale)) = prepare("cg", a.size(), b, x, params)? else {
         return Ok(info(0, 0.0, Outcome::Converged));
-    }
+    };
+    let b = &b[..];
     let n = b.len();
     let mut v = Vectors { r: vec![0.0; n], z: vec![0.0; n], p: vec![0.0; n], q: vec![0.0; n] };
     let (mut iterations, mut previous) = (0, f64::INFINITY);
@@ -62,29 +52,22 @@ pub fn cg<A: LinearOperator + ?Sized>(
         a.residual(b, x, &mut v.r);
         let residual = check_finite("cg", iterations, vector::norm(&v.r))? / scale;
         if residual <= params.tolerance {
-            finish(x, params);
+            project(params, x);
             return Ok(info(iterations, residual, Outcome::Converged));
         }
         if residual > 0.5 * previous {
-            finish(x, params);
+            project(params, x);
             return Ok(info(iterations, residual, Outcome::Stalled));
         }
         previous = residual;
         let outcome = round(a, m, x, &mut v, scale, params, cancel, &mut iterations)?;
         if outcome != Outcome::Converged {
-            finish(x, params);
+            project(params, x);
             a.residual(b, x, &mut v.r);
             let residual = vector::norm(&v.r) / scale;
             let outcome = if residual <= params.tolerance { Outcome::Converged } else { outcome };
             return Ok(info(iterations, residual, outcome));
         }
-    }
-}
-
-/// Remove the free part of the solution.
-fn finish(x: &mut [f64], params: &KrylovParams) {
-    if let Some(space) = params.null_space {
-        space.project(x);
     }
 }
 
@@ -102,9 +85,7 @@ fn round<A: LinearOperator + ?Sized>(
 ) -> Result<Outcome> {
     let precondition = |m: &mut dyn Preconditioner, r: &[f64], z: &mut [f64]| {
         m.apply(r, z);
-        if let Some(space) = params.null_space {
-            space.project(z);
-        }
+        project(params, z);
     };
     precondition(m, &v.r, &mut v.z);
     vector::copy(&v.z, &mut v.p);

@@ -4,12 +4,17 @@
 //! reports that it converged.
 
 mod cg;
+mod gmres;
+mod minres;
 
 pub use cg::cg;
+pub use gmres::fgmres;
+pub use minres::minres;
 
 use super::null_space::NullSpace;
 use super::vector;
 use crate::error::{Error, Result};
+use std::borrow::Cow;
 
 /// When to stop, and what is known about the system.
 #[derive(Clone, Copy, Debug)]
@@ -20,13 +25,15 @@ pub struct KrylovParams<'a> {
     pub max_iterations: usize,
     /// Give up when the best residual has not fallen by 1 % in this many iterations.
     pub stall_iterations: usize,
+    /// Directions that GMRES keeps before it restarts.
+    pub restart: usize,
     /// Null vectors of a singular matrix; they are projected out of b, the search and x.
     pub null_space: Option<&'a NullSpace>,
 }
 
 impl Default for KrylovParams<'_> {
     fn default() -> Self {
-        Self { tolerance: 1e-8, max_iterations: 2000, stall_iterations: 300, null_space: None }
+        Self { tolerance: 1e-8, max_iterations: 2000, stall_iterations: 300, restart: 40, null_space: None }
     }
 }
 
@@ -96,6 +103,35 @@ fn check_system(method: &str, n: usize, b: &[f64], x: &[f64], params: &KrylovPar
         return invalid("the start vector has numbers that are not finite".into());
     }
     Ok(())
+}
+
+/// Check the system and make b compatible. None if b is zero, or only rounding after projection: then x ← 0.
+fn prepare<'a>(
+    method: &str,
+    n: usize,
+    b: &'a [f64],
+    x: &mut [f64],
+    params: &KrylovParams,
+) -> Result<Option<(Cow<'a, [f64]>, f64)>> {
+    check_system(method, n, b, x, params)?;
+    let rounding = 1e-14 * vector::norm(b);
+    let mut b = Cow::Borrowed(b);
+    if let Some(space) = params.null_space {
+        space.project(b.to_mut());
+    }
+    let scale = vector::norm(&b);
+    if scale <= rounding.max(f64::MIN_POSITIVE) {
+        vector::fill(0.0, x);
+        return Ok(None);
+    }
+    Ok(Some((b, scale)))
+}
+
+/// Remove the null vectors, if there are any.
+fn project(params: &KrylovParams, v: &mut [f64]) {
+    if let Some(space) = params.null_space {
+        space.project(v);
+    }
 }
 
 /// An error if a reduction is not finite: matrix or preconditioner holds a bad number, or it overflowed.

@@ -1,0 +1,190 @@
+//! Sparse matrices of small dense blocks: nodal unknowns of tetrahedra, rigid motions of groups.
+//!
+//! A block of N×N numbers shares one column index, so a product reads 8 + 4/N² bytes an entry instead of 12,
+//! and the loops over a block have fixed length.
+
+use super::csr::Csr;
+use super::operator::{LinearOperator, Preconditioner};
+use crate::error::{Error, Result};
+use crate::math::CHUNK;
+use nalgebra::SMatrix;
+use rayon::prelude::*;
+
+/// A square sparse matrix of N×N blocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockCsr<const N: usize> {
+    /// The pattern of blocks; its values are not used.
+    offsets: Vec<u32>,
+    columns: Vec<u32>,
+    /// Rows of each block one after the other.
+    values: Vec<[[f64; N]; N]>,
+}
+
+impl<const N: usize> BlockCsr<N> {
+    /// From (block row, block column, block) in any order; blocks at the same place are added.
+    pub fn from_triplets(rows: usize, triplets: &[(u32, u32, [[f64; N]; N])]) -> Result<Self> {
+        let pattern: Vec<(u32, u32, f64)> = triplets.iter().map(|t| (t.0, t.1, 0.0)).collect();
+        let pattern = Csr::from_triplets(rows, rows, &pattern)?;
+        let mut values = vec![[[0.0; N]; N]; pattern.entries()];
+        for (i, j, block) in triplets {
+            let span = pattern.span(*i as usize);
+            if let Ok(k) = pattern.columns()[span.clone()].binary_search(j) {
+                add(&mut values[span.start + k], block);
+            }
+        }
+        Ok(Self { offsets: pattern.offsets().to_vec(), columns: pattern.columns().to_vec(), values })
+    }
+
+    /// From a matrix of single numbers whose size is a multiple of N.
+    pub fn from_csr(a: &Csr) -> Result<Self> {
+        if a.rows() != a.column_count() || !a.rows().is_multiple_of(N) {
+            let message = format!(
+                "{} rows and {} columns are not a square of blocks of {N}",
+                a.rows(),
+                a.column_count()
+            );
+            return Err(Error::invalid("block matrix", message));
+        }
+        let mut triplets = Vec::new();
+        for i in 0..a.rows() {
+            let (columns, values) = a.row(i);
+            for (&c, v) in columns.iter().zip(values) {
+                let mut block = [[0.0; N]; N];
+                block[i % N][c as usize % N] = *v;
+                triplets.push(((i / N) as u32, c / N as u32, block));
+            }
+        }
+        Self::from_triplets(a.rows() / N, &triplets)
+    }
+
+    /// The same matrix with single numbers.
+    pub fn to_csr(&self) -> Result<Csr> {
+        Csr::from_rows(self.size(), self.size(), |i, row| {
+            for k in self.span(i / N) {
+                let c = self.columns[k] * N as u32;
+                row.extend(self.values[k][i % N].iter().enumerate().map(|(j, v)| (c + j as u32, *v)));
+            }
+        })
+    }
+
+    /// Rows of blocks.
+    pub fn block_rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Stored blocks.
+    pub fn blocks(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn span(&self, i: usize) -> std::ops::Range<usize> {
+        self.offsets[i] as usize..self.offsets[i + 1] as usize
+    }
+
+    /// Row i of blocks times x.
+    #[inline(always)]
+    fn row_product(&self, i: usize, x: &[f64]) -> [f64; N] {
+        let mut sums = [0.0; N];
+        let span = self.span(i);
+        for (&c, block) in self.columns[span.clone()].iter().zip(&self.values[span]) {
+            let part = &x[c as usize * N..][..N];
+            for (sum, row) in sums.iter_mut().zip(block) {
+                for (v, x) in row.iter().zip(part) {
+                    *sum += v * x;
+                }
+            }
+        }
+        sums
+    }
+}
+
+fn add<const N: usize>(to: &mut [[f64; N]; N], block: &[[f64; N]; N]) {
+    to.iter_mut().flatten().zip(block.iter().flatten()).for_each(|(t, b)| *t += b);
+}
+
+impl<const N: usize> LinearOperator for BlockCsr<N> {
+    fn size(&self) -> usize {
+        self.block_rows() * N
+    }
+
+    fn apply(&self, x: &[f64], y: &mut [f64]) {
+        let chunk = |(c, part): (usize, &mut [f64])| {
+            for (k, y) in part.chunks_exact_mut(N).enumerate() {
+                y.copy_from_slice(&self.row_product(c * CHUNK + k, x));
+            }
+        };
+        if y.len() <= CHUNK * N {
+            chunk((0, y))
+        } else {
+            y.par_chunks_mut(CHUNK * N).enumerate().for_each(chunk)
+        }
+    }
+}
+
+/// The inverses of the diagonal blocks.
+#[derive(Clone, Debug)]
+pub struct BlockJacobi<const N: usize> {
+    inverse: Vec<SMatrix<f64, N, N>>,
+}
+
+impl<const N: usize> BlockJacobi<N> {
+    /// From a matrix with invertible diagonal blocks.
+    pub fn new(a: &BlockCsr<N>) -> Result<Self> {
+        let invert = |i: usize| {
+            let at = a.columns[a.span(i)].binary_search(&(i as u32)).ok();
+            let block = at.map(|k| SMatrix::from_fn(|r, c| a.values[a.span(i).start + k][r][c]));
+            let inverse = block.and_then(|b: SMatrix<f64, N, N>| b.try_inverse());
+            // A block that is nearly singular inverts to numbers that are not finite.
+            let inverse = inverse.filter(|b| b.iter().all(|v| v.is_finite()));
+            inverse.ok_or_else(|| {
+                Error::invalid("block jacobi", format!("diagonal block {i} cannot be inverted"))
+            })
+        };
+        let inverse: Result<Vec<_>> =
+            (0..a.block_rows()).into_par_iter().with_min_len(256).map(invert).collect();
+        Ok(Self { inverse: inverse? })
+    }
+}
+
+impl<const N: usize> Preconditioner for BlockJacobi<N> {
+    fn apply(&mut self, r: &[f64], z: &mut [f64]) {
+        let rows = z.par_chunks_exact_mut(N).zip(r.par_chunks_exact(N)).zip(&self.inverse);
+        rows.with_min_len(CHUNK).for_each(|((z, r), inverse)| {
+            for (i, z) in z.iter_mut().enumerate() {
+                *z = r.iter().enumerate().map(|(j, r)| inverse[(i, j)] * r).sum();
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::cases::{poisson, random_vector};
+
+    #[test]
+    fn blocks_and_single_numbers_give_the_same_product() {
+        let a = poisson(6).unwrap();
+        let blocks = BlockCsr::<3>::from_csr(&a).unwrap();
+        let x = random_vector(a.rows(), 1);
+        let (mut y, mut z) = (vec![0.0; a.rows()], vec![0.0; a.rows()]);
+        a.multiply(&x, &mut y);
+        blocks.apply(&x, &mut z);
+        assert!(y.iter().zip(&z).all(|(y, z)| (y - z).abs() < 1e-14));
+        let back = blocks.to_csr().unwrap();
+        assert!((0..a.rows()).all(|i| (0..a.rows()).all(|j| a.get(i, j) == back.get(i, j))));
+        assert!(BlockCsr::<5>::from_csr(&a).is_err());
+    }
+
+    #[test]
+    fn block_jacobi_inverts_a_block_diagonal_matrix() {
+        let block = [[4.0, 1.0], [1.0, 3.0]];
+        let a = BlockCsr::from_triplets(2, &[(0, 0, block), (1, 1, block)]).unwrap();
+        let (b, mut z, mut back) = ([1.0, 2.0, 3.0, 4.0], [0.0; 4], [0.0; 4]);
+        BlockJacobi::new(&a).unwrap().apply(&b, &mut z);
+        a.apply(&z, &mut back);
+        assert!(back.iter().zip(b).all(|(x, b)| (x - b).abs() < 1e-14));
+        let singular = BlockCsr::from_triplets(1, &[(0, 0, [[1.0, 1.0], [1.0, 1.0]])]).unwrap();
+        assert!(BlockJacobi::new(&singular).is_err());
+    }
+}

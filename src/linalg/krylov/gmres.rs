@@ -1,0 +1,133 @@
+//! Restarted flexible GMRES for general systems.
+//!
+//! Right-preconditioned [Saa93]: the k-th direction is zₖ = Mₖ⁻¹vₖ, where Mₖ may change from step to step (an
+//! inner solve, a K-cycle), and the residual of the recurrence is the true one. After `restart` directions
+//! the basis is thrown away and the true residual is computed anew.
+
+use super::{KrylovParams, Outcome, SolveInfo, StallWatch, check_finite, prepare, project};
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::linalg::operator::{LinearOperator, Preconditioner};
+use crate::linalg::vector;
+
+/// The projected problem: R of the Hessenberg matrix, its rotations, and the right-hand side.
+#[derive(Default)]
+struct Projected {
+    columns: Vec<Vec<f64>>,
+    rotations: Vec<(f64, f64)>,
+    g: Vec<f64>,
+}
+
+impl Projected {
+    fn new(residual: f64) -> Self {
+        Self { g: vec![residual], ..Default::default() }
+    }
+
+    /// Take column `h` (one longer than the columns so far) and return the new residual.
+    fn push(&mut self, mut h: Vec<f64>) -> f64 {
+        for (k, &(c, s)) in self.rotations.iter().enumerate() {
+            (h[k], h[k + 1]) = (c * h[k] + s * h[k + 1], c * h[k + 1] - s * h[k]);
+        }
+        let k = self.columns.len();
+        let length = (h[k] * h[k] + h[k + 1] * h[k + 1]).sqrt();
+        let (c, s) = if length > 0.0 { (h[k] / length, h[k + 1] / length) } else { (1.0, 0.0) };
+        h[k] = length;
+        h.truncate(k + 1);
+        self.g.push(-s * self.g[k]);
+        self.g[k] *= c;
+        self.rotations.push((c, s));
+        self.columns.push(h);
+        self.g[k + 1].abs()
+    }
+
+    /// The coefficients of the directions; a zero pivot (a singular operator) leaves its direction out.
+    fn solve(&self) -> Vec<f64> {
+        let n = self.columns.len();
+        let mut y = self.g[..n].to_vec();
+        for k in (0..n).rev() {
+            let pivot = self.columns[k][k];
+            y[k] = if pivot > 0.0 { y[k] / pivot } else { 0.0 };
+            for i in 0..k {
+                y[i] -= self.columns[k][i] * y[k];
+            }
+        }
+        y
+    }
+}
+
+/// Solve A x = b for any square A, starting from the `x` given.
+pub fn fgmres<A: LinearOperator + ?Sized>(
+    a: &A,
+    m: &mut dyn Preconditioner,
+    b: &[f64],
+    x: &mut [f64],
+    params: &KrylovParams,
+    cancel: &Cancel,
+) -> Result<SolveInfo> {
+    let info = |iterations, residual, outcome| SolveInfo { method: "fgmres", iterations, residual, outcome };
+    let Some((b, scale)) = prepare("fgmres", a.size(), b, x, params)? else {
+        return Ok(info(0, 0.0, Outcome::Converged));
+    };
+    let restart = params.restart.max(1);
+    let mut basis: Vec<Vec<f64>> = vec![vec![0.0; b.len()]];
+    let mut directions: Vec<Vec<f64>> = Vec::new();
+    let (mut iterations, mut watch) = (0, None::<StallWatch>);
+    let mut previous = f64::INFINITY;
+    loop {
+        a.residual(&b, x, &mut basis[0]);
+        let norm = check_finite("fgmres", iterations, vector::norm(&basis[0]))?;
+        let residual = norm / scale;
+        let watch = watch.get_or_insert_with(|| StallWatch::new(residual, params.stall_iterations));
+        let done = if residual <= params.tolerance {
+            Some(Outcome::Converged)
+        } else if iterations >= params.max_iterations {
+            Some(Outcome::MaxIterations)
+        } else if residual > 0.999 * previous || watch.stalled(iterations, residual) {
+            Some(Outcome::Stalled)
+        } else {
+            None
+        };
+        if let Some(outcome) = done {
+            project(params, x);
+            return Ok(info(iterations, residual, outcome));
+        }
+        previous = residual;
+        vector::scale(1.0 / norm, &mut basis[0]);
+        let mut projected = Projected::new(norm);
+        for k in 0..restart.min(params.max_iterations - iterations) {
+            cancel.check()?;
+            iterations += 1;
+            if directions.len() == k {
+                directions.push(vec![0.0; b.len()]);
+                basis.push(vec![0.0; b.len()]);
+            }
+            m.apply(&basis[k], &mut directions[k]);
+            project(params, &mut directions[k]);
+            let (known, rest) = basis.split_at_mut(k + 1);
+            a.apply(&directions[k], &mut rest[0]);
+            let mut h = orthogonalise(known, &mut rest[0]);
+            let length = check_finite("fgmres", iterations, vector::norm(&rest[0]))?;
+            h.push(length);
+            let estimate = projected.push(h);
+            // A direction of length zero means that the space holds the solution.
+            if estimate <= params.tolerance * scale || length <= 1e-15 * norm {
+                break;
+            }
+            vector::scale(1.0 / length, &mut rest[0]);
+        }
+        for (y, z) in projected.solve().iter().zip(&directions) {
+            vector::axpy(*y, z, x);
+        }
+    }
+}
+
+/// Make `v` orthogonal to the basis (modified Gram–Schmidt) and return the shares.
+fn orthogonalise(basis: &[Vec<f64>], v: &mut [f64]) -> Vec<f64> {
+    let mut h = Vec::with_capacity(basis.len() + 1);
+    for q in basis {
+        let share = vector::dot(q, v);
+        vector::axpy(-share, q, v);
+        h.push(share);
+    }
+    h
+}
