@@ -1,8 +1,10 @@
 //! The words of the command line.
 
+use super::bench::BenchArgs;
 use super::exit;
 use super::preview::PreviewArgs;
 use super::progress::Mode;
+use super::replay::ReplayArgs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -28,6 +30,12 @@ pub enum Command {
     /// Draw the frames of a cache: contact sheet, pictures, animation
     #[command(after_help = "Example: meniscus preview cache --stills --frames 1-48")]
     Preview(PreviewArgs),
+    /// Time the solvers of this build on this machine
+    #[command(after_help = "Example: meniscus bench solvers --json")]
+    Bench(BenchArgs),
+    /// Repeat a solve that failed, from the folder it left
+    #[command(after_help = "Example: meniscus replay dumps/0042-pressure")]
+    Replay(ReplayArgs),
     /// Print the JSON Schema of scenes, with the meaning and unit of every value
     #[command(after_help = "Example: meniscus schema > scene.schema.json")]
     Schema,

@@ -1,6 +1,7 @@
 //! The command `meniscus`: scenes in, frames and pictures out.
 
 mod args;
+mod bench;
 mod check;
 mod demo;
 mod exit;
@@ -9,6 +10,7 @@ mod load;
 mod presets;
 mod preview;
 mod progress;
+mod replay;
 mod run;
 mod terminal;
 
@@ -42,6 +44,8 @@ fn dispatch(command: &Command, stop: &Cancel) -> Result<()> {
         Command::Demo(args) => demo::demo(args, stop),
         Command::Check(args) => check::check(args),
         Command::Preview(args) => preview::main(args, stop),
+        Command::Bench(args) => bench::bench(args, stop),
+        Command::Replay(args) => replay::replay(args, stop),
         Command::Schema => presets::schema(),
         Command::Presets { json } => presets::presets(*json),
     }
