@@ -1,7 +1,7 @@
 //! How a tree of boxes is cut: binned surface-area heuristic, then four children a node.
 //!
 //! A set of triangles is cut where area(left)·n(left) + area(right)·n(right) is least over 16 bins of
-//! centroids along each axis; where no bin boundary separates, or the tree grows deep, the set is
+//! centroids along the longest axis; where no bin boundary separates, or the tree grows deep, the set is
 //! halved at the median. The halves are built in parallel on disjoint slices, so the tree depends
 //! only on the mesh.
 
@@ -76,7 +76,7 @@ fn cut(items: &mut [Item], first: u32, depth: usize) -> Split {
     }
     let middle = if depth < DEEP { cut_by_area(items) } else { None };
     let middle = middle.unwrap_or_else(|| cut_at_median(items));
-    let area = half_area(&items.iter().fold(Aabb::empty(), |b, i| b.union(&i.bounds)));
+    let area = half_area(&items.iter().fold(Aabb::empty(), |b, i| union(&b, &i.bounds)));
     let serial = items.len() < SERIAL;
     let (left, right) = items.split_at_mut(middle);
     let second = first + middle as u32;
@@ -86,6 +86,14 @@ fn cut(items: &mut [Item], first: u32, depth: usize) -> Split {
         rayon::join(|| cut(left, first, depth + 1), || cut(right, second, depth + 1))
     };
     Split::Inner { area, halves: Box::new([halves.0, halves.1]) }
+}
+
+/// The box round two, by plain comparisons: corners are finite here, and `min` would look for NaN.
+fn union(a: &Aabb, b: &Aabb) -> Aabb {
+    Aabb {
+        lo: a.lo.zip_map(&b.lo, |p, q| if p < q { p } else { q }),
+        hi: a.hi.zip_map(&b.hi, |p, q| if p > q { p } else { q }),
+    }
 }
 
 fn half_area(b: &Aabb) -> f64 {
@@ -110,20 +118,14 @@ fn cut_at_median(items: &mut [Item]) -> usize {
 fn cut_by_area(items: &mut [Item]) -> Option<usize> {
     let range = centres(items);
     let bin = |axis: usize, c: &Vec3| {
-        let place = (c[axis] - range.lo[axis]) / (range.hi[axis] - range.lo[axis]) * BINS as f64;
+        let place = (c[axis] - range.lo[axis]) / range.size()[axis] * BINS as f64;
         (place as usize).min(BINS - 1)
     };
-    let mut best = (f64::INFINITY, 0, 0);
-    for axis in 0..3 {
-        let width = range.hi[axis] - range.lo[axis];
-        if width.is_normal() {
-            let (cost, at) = cheapest_boundary(items, |c| bin(axis, c));
-            if cost < best.0 {
-                best = (cost, axis, at);
-            }
-        }
+    let axis = range.size().imax();
+    if !range.size()[axis].is_normal() {
+        return None;
     }
-    let (cost, axis, at) = best;
+    let (cost, at) = cheapest_boundary(items, |c| bin(axis, c));
     cost.is_finite().then(|| partition(items, |i| bin(axis, &i.centre) < at))
 }
 
@@ -132,9 +134,9 @@ fn cheapest_boundary(items: &[Item], bin: impl Fn(&Vec3) -> usize) -> (f64, usiz
     let mut bins = [(0usize, Aabb::empty()); BINS];
     for item in items {
         let b = &mut bins[bin(&item.centre)];
-        *b = (b.0 + 1, b.1.union(&item.bounds));
+        *b = (b.0 + 1, union(&b.1, &item.bounds));
     }
-    let join = |a: (usize, Aabb), b: &(usize, Aabb)| (a.0 + b.0, a.1.union(&b.1));
+    let join = |a: (usize, Aabb), b: &(usize, Aabb)| (a.0 + b.0, union(&a.1, &b.1));
     let mut right = [(0, Aabb::empty()); BINS + 1];
     for b in (0..BINS).rev() {
         right[b] = join(right[b + 1], &bins[b]);

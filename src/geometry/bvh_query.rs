@@ -114,6 +114,29 @@ impl Bvh {
         })
     }
 
+    /// Whether any point of the mesh is within `distance` of x.
+    pub fn is_within(&self, x: &Vec3, distance: f64) -> bool {
+        if self.is_empty() || !x.iter().all(|v| v.is_finite()) {
+            return false;
+        }
+        let q = self.frame.round(x);
+        let limit = above(distance * distance * self.frame.scale * self.frame.scale);
+        let mut stack = Stack::new(0f32);
+        while let Some((_, child, count)) = stack.pop() {
+            let leaf = &self.corners[child as usize..][..count as usize];
+            let near =
+                |t: &[Vec3; 3]| (closest_on_triangle(t, x).0 - x).norm_squared() <= distance * distance;
+            if leaf.iter().any(near) {
+                return true;
+            }
+            if count == 0 {
+                let node = &self.nodes[child as usize];
+                stack.push(node, node.distances(&q), limit);
+            }
+        }
+        false
+    }
+
     /// The first triangle that the ray meets with t_min ≤ t ≤ t_max, t in lengths of `direction`.
     pub fn ray(&self, origin: &Vec3, direction: &Vec3, t_min: f64, t_max: f64) -> Option<Hit> {
         let usable = |v: &Vec3| v.iter().all(|c| c.is_finite());
@@ -312,6 +335,7 @@ mod tests {
                 let near = bvh.closest(&x, f64::INFINITY).unwrap();
                 assert_eq!(near.distance, nearest_by_scan(&mesh, &x));
                 assert!(bvh.closest(&x, 0.99 * near.distance).is_none());
+                assert!(bvh.is_within(&x, 1.01 * near.distance) && !bvh.is_within(&x, 0.99 * near.distance));
                 let scan: Vec<f64> =
                     (0..500).filter_map(|t| segment_crosses(&mesh.corners(t), &x, &y).map(|c| c.0)).collect();
                 let mut found = Vec::new();

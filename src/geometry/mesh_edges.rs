@@ -1,7 +1,7 @@
 //! Edges of a triangle mesh, and where its surface ends.
 //!
-//! Vertices at exactly the same place count as one, so a mesh that was cut open at texture seams is
-//! whole again. An edge is balanced if as many triangles run along it in one direction as in the
+//! Vertices at the same place, to the rounding of f32, count as one, so a mesh that was cut open at
+//! texture seams is whole again. An edge is balanced if as many triangles run along it in one direction as in the
 //! other. The winding number is constant away from the surface exactly if all edges are balanced;
 //! otherwise it changes like the potential of currents along the unbalanced ones.
 
@@ -9,9 +9,12 @@ use super::TriMesh;
 use crate::math::Vec3;
 use rayon::prelude::*;
 
+/// Vertices nearer than this part of the largest coordinate are the same.
+const SAME: f64 = 2e-7;
+
 /// The edges of a mesh in the order of their vertices.
 pub struct MeshEdges {
-    /// For each vertex the first one at the same place.
+    /// For each vertex the one that stands for all at its place.
     pub vertex: Vec<u32>,
     /// Ends of each edge, lower index first.
     pub ends: Vec<[u32; 2]>,
@@ -111,17 +114,27 @@ fn root(parent: &mut [u32], mut v: u32) -> u32 {
     v
 }
 
-/// For each position the lowest index with the same one.
+/// For each position one index that stands for all within [`SAME`] of it.
 fn weld(positions: &[Vec3]) -> Vec<u32> {
-    // Adding zero turns −0 into 0, which has other bits but is the same place.
-    let key = |v: u32| positions[v as usize].map(|c| (c + 0.0).to_bits());
-    let mut order: Vec<([u64; 3], u32)> = (0..positions.len() as u32).map(|v| (key(v).into(), v)).collect();
-    order.par_sort_unstable();
-    let mut first = vec![0; positions.len()];
-    for group in order.chunk_by(|p, q| p.0 == q.0) {
-        group.iter().for_each(|(_, v)| first[*v as usize] = group[0].1);
+    let largest = positions.iter().map(Vec3::amax).fold(0.0, f64::max);
+    let same = SAME * largest;
+    // Neighbours in space are neighbours along any line; an oblique one tells most others apart.
+    let oblique = Vec3::new(0.611, 0.353, 0.709);
+    let mut order: Vec<(f64, u32)> =
+        positions.iter().enumerate().map(|(v, p)| (p.dot(&oblique), v as u32)).collect();
+    order.par_sort_unstable_by(|p, q| p.0.total_cmp(&q.0).then(p.1.cmp(&q.1)));
+    let mut stands: Vec<u32> = (0..positions.len() as u32).collect();
+    for (i, (along, v)) in order.iter().enumerate() {
+        if stands[*v as usize] != *v {
+            continue;
+        }
+        for (_, w) in order[i + 1..].iter().take_while(|(other, _)| other - along <= 2.0 * same) {
+            if (positions[*v as usize] - positions[*w as usize]).amax() <= same {
+                stands[*w as usize] = *v;
+            }
+        }
     }
-    first
+    stands
 }
 
 #[cfg(test)]

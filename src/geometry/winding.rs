@@ -10,7 +10,7 @@
 //!
 //! A n the area vector and c the centroid of a triangle; exact to second order in size/|r|. A set is
 //! far if |r| is more than [`FAR`] times its radius; leaves that are near are summed exactly. Errors
-//! reach 0.03 for a ball, which is enough for a side unless w is near a half: then [`CAREFUL`] is used.
+//! reach 0.02 for a ball, which is enough for a side unless w is near a half: then [`CAREFUL`] is used.
 //! Checked here against the sum over all triangles.
 
 use super::bvh::{Bvh, EMPTY};
@@ -19,7 +19,7 @@ use crate::math::{Mat3, Vec3};
 use std::f64::consts::PI;
 
 /// Distance in radii from which a set counts as a dipole.
-const FAR: f64 = 2.5;
+const FAR: f64 = 3.0;
 /// The same where a side is in doubt, and how far from a half it is in doubt.
 const CAREFUL: f64 = 8.0;
 const DOUBT: f64 = 0.1;

@@ -248,7 +248,7 @@ fn near_tiles(bvh: &Bvh, object: &str, params: &DistanceParams) -> Result<Vec<[i
     while let Some((lo, hi)) = boxes.pop() {
         let (low, high) = (lo.map(|c| c as f64 * tile), hi.map(|c| c as f64 * tile - params.cell));
         let reach = (0.5 * (high - low).norm() + params.band * params.cell) * (1.0 + 1e-12);
-        if bvh.closest(&((low + high) * 0.5), reach).is_none() {
+        if !bvh.is_within(&((low + high) * 0.5), reach) {
             continue;
         }
         let size = hi - lo;

@@ -137,7 +137,7 @@ impl Input<'_> {
         }
         let p = self.mesh.triangles[t].map(|v| self.positions[v as usize]);
         let (n, reach) = (frame.normal, frame.normal * self.band);
-        region.clear();
+        region.clear(&n);
         for i in 0..3 {
             region.above(&frame.inward[i], &p[i]);
         }
@@ -155,7 +155,8 @@ impl Input<'_> {
         let Some(along) = (b - a).try_normalize(0.0) else { return };
         let corners = self.edges.corners_of(e);
         let inward = |c: &u32| self.frames[*c as usize / 3].inward[*c as usize % 3];
-        region.clear();
+        let long = corners.first().map_or(along, |c| self.frames[*c as usize / 3].normal);
+        region.clear(&long);
         region.spread.extend(corners.iter().map(inward).filter(|m| *m != Vec3::zeros()));
         // Faces that continue each other leave a wedge thinner than the slack of their prisms.
         if let [m, n] = region.spread[..]
@@ -179,7 +180,7 @@ impl Input<'_> {
             return;
         }
         let p = self.positions[v];
-        region.clear();
+        region.clear(&self.normals[v]);
         for s in spokes {
             if let Some(e) = (self.positions[*s as usize] - p).try_normalize(0.0) {
                 region.above(&-e, &p);
@@ -216,6 +217,8 @@ enum Cone {
 /// Points of a box that lie above some planes. Solved for x, a plane (c, b, a) bounds a row from below
 /// or above by c − b y − a z; planes along x keep or drop whole rows.
 struct Region {
+    /// The axis that rows follow, here called x; the next two are y and z.
+    axis: usize,
     lower: Vec<[f64; 3]>,
     upper: Vec<[f64; 3]>,
     across: Vec<[f64; 3]>,
@@ -227,7 +230,14 @@ struct Region {
 impl Default for Region {
     fn default() -> Self {
         let none = Vec::new;
-        Self { lower: none(), upper: none(), across: none(), spread: Vec::new(), bounds: Aabb::empty() }
+        Self {
+            axis: 0,
+            lower: none(),
+            upper: none(),
+            across: none(),
+            spread: Vec::new(),
+            bounds: Aabb::empty(),
+        }
     }
 }
 
@@ -239,21 +249,31 @@ fn floor(v: f64) -> i32 {
 }
 
 impl Region {
-    fn clear(&mut self) {
+    /// Start a region that is long in the given direction.
+    fn clear(&mut self, long: &Vec3) {
+        self.axis = long.iamax();
         self.lower.clear();
         self.upper.clear();
         self.across.clear();
         self.spread.clear();
     }
 
+    /// Components with the row's axis first.
+    #[inline]
+    fn turn(&self, v: &Vec3) -> Vec3 {
+        let a = self.axis;
+        Vec3::new(v[a], v[(a + 1) % 3], v[(a + 2) % 3])
+    }
+
     /// Keep the points on the side of `normal` from `point`.
     #[inline]
     fn above(&mut self, normal: &Vec3, point: &Vec3) {
-        let plane = [normal.dot(point) - SLACK, normal.y, normal.z];
-        let solved = plane.map(|c| c / normal.x);
-        if normal.x > 1e-12 {
+        let n = self.turn(normal);
+        let plane = [normal.dot(point) - SLACK, n.y, n.z];
+        let solved = plane.map(|c| c / n.x);
+        if n.x > 1e-12 {
             self.lower.push(solved);
-        } else if normal.x < -1e-12 {
+        } else if n.x < -1e-12 {
             self.upper.push(solved);
         } else {
             self.across.push(plane);
@@ -319,23 +339,30 @@ impl Region {
     /// Offer the squared distance to every grid point of the region.
     #[inline]
     fn visit(&self, target: &mut Target, distance: impl Fn(&Vec3) -> f64) {
-        let lo = self.bounds.lo.map(|c| -floor(SLACK - c));
-        let hi = self.bounds.hi.map(|c| floor(c + SLACK));
+        let lo = self.turn(&self.bounds.lo).map(|c| -floor(SLACK - c));
+        let hi = self.turn(&self.bounds.hi).map(|c| floor(c + SLACK));
+        let [a, b, c] = [self.axis, (self.axis + 1) % 3, (self.axis + 2) % 3];
+        let mut at = [0; 3];
         for z in lo.z..=hi.z {
             for y in lo.y..=hi.y {
                 let (mut first, mut last) = (lo.x as f64, hi.x as f64);
-                let at = |p: &[f64; 3]| p[0] - p[1] * y as f64 - p[2] * z as f64;
+                let bound = |p: &[f64; 3]| p[0] - p[1] * y as f64 - p[2] * z as f64;
                 for plane in &self.lower {
-                    first = f64::max(first, at(plane));
+                    let x = bound(plane);
+                    first = if x > first { x } else { first };
                 }
                 for plane in &self.upper {
-                    last = f64::min(last, at(plane));
+                    let x = bound(plane);
+                    last = if x < last { x } else { last };
                 }
-                if first > last + SLACK || self.across.iter().any(|p| at(p) > SLACK) {
+                if first > last + SLACK || self.across.iter().any(|p| bound(p) > SLACK) {
                     continue;
                 }
+                (at[b], at[c]) = (y, z);
                 for x in -floor(SLACK - first)..=floor(last + SLACK) {
-                    target.offer([x, y, z], distance(&Vec3::new(x as f64, y as f64, z as f64)));
+                    at[a] = x;
+                    let p = Vec3::new(at[0] as f64, at[1] as f64, at[2] as f64);
+                    target.offer(at, distance(&p));
                 }
             }
         }

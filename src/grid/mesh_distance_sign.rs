@@ -88,12 +88,19 @@ const BEFORE: [[i32; 3]; 13] = [
 
 impl Sets {
     fn new(d: &[f64], crossing: impl Fn(usize, usize) -> bool) -> Self {
+        // Beyond a cell's diagonal from the surface everything is linked.
+        if d.iter().all(|d| *d > 1.0) {
+            return Self::number(vec![0; NODES], d);
+        }
         let mut parent: Vec<u16> = (0..NODES as u16).collect();
         let mut linked = [false; NODES];
         let lengths = BEFORE.map(|o| ((o[0] * o[0] + o[1] * o[1] + o[2] * o[2]) as f64).sqrt());
         for l in 0..NODES {
-            for (o, length) in BEFORE.iter().zip(lengths) {
-                // Most nodes hang on the one before them and need no second link along the same axis.
+            for (i, (o, length)) in BEFORE.iter().zip(lengths).enumerate() {
+                // Diagonals are looked at only where no axis leads on.
+                if i == 3 && linked[l] {
+                    break;
+                }
                 if let Some(n) = neighbour(l, o)
                     && d[l] + d[n] > length
                 {
