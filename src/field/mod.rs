@@ -1,9 +1,13 @@
 //! Particles, sampling, and the solids that liquid meets.
 
+mod collider_deform;
+mod collider_mesh;
 mod particles;
 mod solids;
 mod velocity;
 
+pub use collider_deform::DeformedMesh;
+pub use collider_mesh::MovingMesh;
 pub use particles::{Affine, Particles};
 pub use solids::{Solid, SolidShape, Solids, Wall};
 pub use velocity::{VelocityPatch, face_offset};

@@ -21,6 +21,11 @@ pub trait SolidShape: Send + Sync {
     fn crosses(&self, _a: &Vec3, _b: &Vec3) -> bool {
         false
     }
+    /// Whether a point that goes from a to b during the step meets the surface on its way, each end in
+    /// the shape's coordinates at that time; more than [`SolidShape::crosses`] only if it deforms.
+    fn path_crosses(&self, a: &Vec3, b: &Vec3) -> bool {
+        self.crosses(a, b)
+    }
     /// Velocity of the surface near x in the shape's own coordinates; zero unless it deforms.
     fn deformation(&self, _x: &Vec3) -> Vec3 {
         Vec3::zeros()
@@ -219,7 +224,8 @@ impl Solids {
 
     /// Whether a point that goes from a to b during the step meets a thin solid on its way.
     pub fn path_crosses(&self, a: &Vec3, b: &Vec3) -> bool {
-        self.thin(a, b).any(|s| s.shape.crosses(&s.to_local(&s.before, a), &s.to_local(&s.motion.pose, b)))
+        self.thin(a, b)
+            .any(|s| s.shape.path_crosses(&s.to_local(&s.before, a), &s.to_local(&s.motion.pose, b)))
     }
 
     /// Where the nearest thin solid carries a point during the step.

@@ -59,7 +59,7 @@ impl<K: Copy + PartialOrd> Stack<K> {
     }
 
     /// Add the children of a node whose key is at most the limit, so that the least is popped first.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, node: &Node, keys: [K; 4], limit: K) {
         let start = self.len;
         for (i, key) in keys.into_iter().enumerate() {

@@ -21,8 +21,8 @@ use std::f64::consts::PI;
 /// Distance in radii from which a set counts as a dipole.
 const FAR: f64 = 3.0;
 /// The same where a side is in doubt, and how far from a half it is in doubt.
-const CAREFUL: f64 = 8.0;
-const DOUBT: f64 = 0.1;
+const CAREFUL: f64 = 5.0;
+const DOUBT: f64 = 0.05;
 
 /// A set of triangles as seen from afar.
 #[derive(Clone, Copy, Debug, Default)]

@@ -82,12 +82,12 @@ impl MeshDistance {
         let winding = Winding::new(&bvh);
         tiles.for_each(&mut field, |_, part| part.iter_mut().for_each(|d| *d = d.sqrt()));
         if !thin {
-            let inside = find_inside(mesh, &unbalanced, &tiles, &field, &bvh, &winding);
+            let inside = find_inside(mesh, &unbalanced, &tiles, &field, &bvh, &winding, cancel);
+            cancel.check()?;
             tiles.for_each(&mut field, |t, part| {
                 let inside = &inside[t * part.len()..];
                 part.iter_mut().zip(inside).for_each(|(d, i)| *d = if *i { -*d } else { *d });
             });
-            cancel.check()?;
         }
         tiles.for_each(&mut field, |_, part| part.iter_mut().for_each(|d| *d *= params.cell));
         Ok(Self { tiles, field, band: params.band * params.cell, thin, bvh, winding })

@@ -11,6 +11,7 @@
 //! the bound lets w pass a half are decided node by node.
 
 use super::tiles::{SIDE, Tiles};
+use crate::cancel::Cancel;
 use crate::geometry::{Bvh, TriMesh, Winding};
 use crate::math::Vec3;
 use rayon::prelude::*;
@@ -21,7 +22,7 @@ const NODES: usize = SIDE * SIDE * SIDE;
 /// A node without a set.
 const LOOSE: u16 = u16::MAX;
 
-/// For each node whether it is inside; `field` is the distance in cells.
+/// For each node whether it is inside; `field` is the distance in cells. Cancelled, it means nothing.
 pub(super) fn find_inside(
     mesh: &TriMesh,
     unbalanced: &[([u32; 2], u32)],
@@ -29,10 +30,14 @@ pub(super) fn find_inside(
     field: &[f64],
     bvh: &Bvh,
     winding: &Winding,
+    cancel: &Cancel,
 ) -> Vec<bool> {
     let currents = Currents::new(mesh, unbalanced, tiles);
     let mut inside = vec![false; tiles.cells()];
     inside.par_chunks_mut(NODES).enumerate().for_each(|(t, inside)| {
+        if cancel.is_cancelled() {
+            return;
+        }
         let (base, d) = (tiles.base(t), &field[t * NODES..(t + 1) * NODES]);
         let node = |l: usize| {
             let [x, y, z] = place(l);

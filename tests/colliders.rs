@@ -1,0 +1,237 @@
+//! Meshes as solids: still, thin, turning, tipping, deforming.
+
+use meniscus::Cancel;
+use meniscus::field::MovingMesh;
+use meniscus::geometry::TriMesh;
+use meniscus::grid::{DistanceParams, Kind, MeshDistance};
+use meniscus::io::mesh;
+use meniscus::math::elementary::{cos, sin};
+use meniscus::math::{Pose, Vec3};
+use std::f64::consts::{FRAC_PI_2, TAU};
+
+fn params(cell: f64) -> DistanceParams {
+    DistanceParams { cell, ..Default::default() }
+}
+
+fn moving(samples: Vec<(f64, TriMesh)>, cell: f64) -> MovingMesh {
+    MovingMesh::from_samples("it", samples, &params(cell), &Cancel::new()).unwrap()
+}
+
+fn turned(mesh: &TriMesh, pose: &Pose) -> TriMesh {
+    // Hosts give single precision.
+    let place = |p: &Vec3| pose.to_world(p).map(|c| c as f32 as f64);
+    TriMesh::new(mesh.positions.iter().map(place).collect(), mesh.triangles.clone())
+}
+
+fn about_y(angle: f64, translation: Vec3) -> Pose {
+    Pose { rotation: Pose::from_euler_xyz(&Vec3::new(0.0, angle, 0.0)), translation }
+}
+
+/// A cup without thickness: bottom and wall of a cylinder, 70 mm wide and 90 mm high.
+fn cup() -> TriMesh {
+    const SIDES: u32 = 48;
+    let mut mesh = TriMesh::new(vec![Vec3::zeros()], Vec::new());
+    for i in 0..SIDES {
+        let angle = TAU * i as f64 / SIDES as f64;
+        let (x, z) = (0.035 * cos(angle), 0.035 * sin(angle));
+        mesh.positions.extend([Vec3::new(x, 0.0, z), Vec3::new(x, 0.09, z)]);
+        let [a, b] = [1 + 2 * i, 1 + 2 * ((i + 1) % SIDES)];
+        mesh.triangles.extend([[0, a, b], [a, a + 1, b], [b, a + 1, b + 1]]);
+    }
+    mesh
+}
+
+#[test]
+fn the_bunny_is_a_body() {
+    let bunny = mesh::parse("bunny.obj", include_bytes!("../examples/models/bunny.obj")).unwrap();
+    let size = bunny.bounds().size().max();
+    let field = MeshDistance::new(&bunny, "bunny", &params(size / 64.0), &Cancel::new()).unwrap();
+    assert!(!field.is_thin());
+    assert!(field.field().iter().all(|d| d.is_finite()));
+    // The volume by nodes inside agrees with that by the divergence theorem; the surface passes through
+    // one node in ten, half of which fall on either side.
+    let h = field.tiles().h();
+    let lo = bunny.bounds().lo;
+    let mut inside = 0usize;
+    for k in 0..70 {
+        for j in 0..70 {
+            for i in 0..70 {
+                let x = lo + Vec3::new(i as f64, j as f64, k as f64) * h;
+                inside += (field.distance(&x) < 0.0) as usize;
+            }
+        }
+    }
+    let volume = inside as f64 * h * h * h;
+    assert!((volume / bunny.volume().abs() - 1.0).abs() < 0.02, "{volume} {}", bunny.volume());
+}
+
+#[test]
+fn a_whisk_given_eight_samples_a_turn_keeps_its_size() {
+    let whisk = TriMesh::cuboid(Vec3::new(-0.1, 0.0, -0.01), Vec3::new(0.1, 0.02, 0.01));
+    // It turns about its own axis while it is drawn through the liquid.
+    let place = |k: f64| about_y(k * TAU / 8.0, Vec3::new(0.05 * k, 1.0, 2.0));
+    let samples = (0..9).map(|k| (k as f64 / 8.0, turned(&whisk, &place(k as f64)))).collect();
+    let mesh = moving(samples, 0.005);
+    assert!(mesh.is_rigid() && !mesh.is_at_rest());
+    for i in 0..80 {
+        let t = (i as f64 + 0.5) / 80.0;
+        let motion = mesh.motion_at(t);
+        let tip = motion.pose.to_world(&turned(&whisk, &place(0.0)).positions[0]);
+        // Single precision of coordinates about 2 is 1e-7.
+        assert!((tip - place(8.0 * t).to_world(&whisk.positions[0])).norm() < 1e-6, "{t}");
+        let speed = Vec3::new(0.4, 0.0, 0.0) + Vec3::y().cross(&(tip - place(8.0 * t).translation)) * TAU;
+        assert!((motion.velocity_at(&tip) - speed).norm() < 1e-4);
+    }
+    assert_eq!(mesh.motion_at(5.0).angular, Vec3::zeros());
+}
+
+#[test]
+fn a_door_swings_about_its_hinge() {
+    let door = TriMesh::cuboid(Vec3::new(1.0, 0.0, -0.02), Vec3::new(2.0, 2.0, 0.02));
+    for count in [2, 4] {
+        let at = |k: usize| about_y(0.9 * k as f64 / (count - 1) as f64, Vec3::zeros());
+        let mesh = moving((0..count).map(|k| (k as f64, turned(&door, &at(k)))).collect(), 0.05);
+        for i in 0..20 {
+            let t = i as f64 / 20.0 * (count - 1) as f64;
+            let corner = mesh.motion_at(t).pose.to_world(&door.positions[7]);
+            let radius = (corner.x * corner.x + corner.z * corner.z).sqrt();
+            assert!((radius - 2f64.hypot(0.02)).abs() < 1e-6, "{count} samples at {t}: {radius}");
+        }
+    }
+}
+
+#[test]
+fn a_mesh_that_swells_deforms_without_being_told() {
+    let ball = |r: f64| TriMesh::icosphere(r, 2);
+    let mesh = moving(vec![(0.0, ball(1.0)), (2.0, ball(1.5))], 0.1);
+    assert!(!mesh.is_rigid());
+    let shape = mesh.shape_at(0.5, 1.0, &Cancel::new()).unwrap();
+    let on = ball(1.25).positions[3];
+    assert!(shape.distance(&on).abs() < 0.01);
+    // The radius grows by 0.25 m a second.
+    assert!((shape.deformation(&on) - on.normalize() * 0.25).norm() < 1e-9);
+    // A point at rest that the surface passes during the step, and one that it does not reach.
+    let (met, free) = (on.normalize() * 1.2, on.normalize() * 1.3);
+    assert!(shape.path_crosses(&met, &met) && !shape.path_crosses(&free, &free));
+}
+
+#[test]
+fn a_thing_that_turns_and_swells_keeps_its_shape_between_samples() {
+    let bar = TriMesh::cuboid(Vec3::new(-1.0, -0.1, -0.1), Vec3::new(1.0, 0.1, 0.1));
+    let sample = |k: usize| {
+        let mut mesh = turned(&bar, &about_y(k as f64 * TAU / 8.0, Vec3::zeros()));
+        mesh.positions.iter_mut().for_each(|p| *p *= 1.0 + 0.1 * k as f64);
+        (k as f64, mesh)
+    };
+    let mesh = moving((0..5).map(sample).collect(), 0.1);
+    assert!(!mesh.is_rigid());
+    for t in [0.5, 1.25, 3.5] {
+        let (at, velocities) = mesh.mesh_at(t);
+        let scale = 1.0 + 0.1 * t;
+        for (p, q) in at.positions.iter().zip(&bar.positions) {
+            assert!((p.norm() - q.norm() * scale).abs() < 1e-6);
+        }
+        // The velocity is that of the positions.
+        let (later, _) = mesh.mesh_at(t + 1e-6);
+        for i in 0..at.positions.len() {
+            let moved = (later.positions[i] - at.positions[i]) / 1e-6;
+            assert!((moved - velocities[i]).norm() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn triangles_that_change_move_by_their_attribute() {
+    let first = TriMesh::icosphere(1.0, 1);
+    let mut second = TriMesh::icosphere(1.0, 2);
+    let n = second.positions.len();
+    let data = (0..n).flat_map(|_| [0.0, 2.0, 0.0]).collect();
+    second.attributes.push(meniscus::geometry::Attribute { name: "velocity".into(), width: 3, data });
+    let mesh = moving(vec![(0.0, first.clone()), (1.0, second.clone()), (2.0, first.clone())], 0.2);
+    assert_eq!(mesh.mesh_at(0.5).0, first);
+    let (at, velocities) = mesh.mesh_at(1.25);
+    assert!((at.positions[0] - second.positions[0] - Vec3::y() * 0.5).norm() < 1e-12);
+    assert_eq!(velocities[0], Vec3::y() * 2.0);
+    assert_eq!(mesh.mesh_at(9.0).0, first);
+    assert!(mesh.shape_at(0.9, 1.1, &Cancel::new()).is_ok());
+}
+
+#[test]
+fn nothing_leaves_a_tipping_cup_through_its_wall() {
+    let cup = cup();
+    let tip = |s: f64| Pose {
+        rotation: Pose::from_euler_xyz(&Vec3::new(0.0, 0.0, -FRAC_PI_2 * s)),
+        translation: Vec3::new(0.0, 0.05, 0.0),
+    };
+    let mesh = moving((0..9).map(|k| (k as f64 / 8.0, turned(&cup, &tip(k as f64 / 8.0)))).collect(), 0.0015);
+    let shape = mesh.shape_at(0.0, 1.0, &Cancel::new()).unwrap();
+    assert!(shape.is_thin());
+    // Points that drift at random, held wherever their path would pass the wall, stay in the cup unless
+    // they leave by the open top.
+    let mut state = 3u64;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    };
+    let steps = 48;
+    let mut stopped = 0;
+    for _ in 0..300 {
+        let mut local = Vec3::new(0.02 * next(), 0.095 + 0.04 * next(), 0.02 * next());
+        let mut left = false;
+        for n in 0..steps {
+            let before = mesh.motion_at(n as f64 / steps as f64).pose;
+            let after = mesh.motion_at((n + 1) as f64 / steps as f64).pose;
+            let from = before.to_world(&local);
+            let to = from + Vec3::new(next(), next(), next()) * 0.01;
+            if shape.path_crosses(&local, &after.to_local(&to)) {
+                stopped += 1;
+            } else {
+                local = after.to_local(&to);
+            }
+            // Coordinates of the first sample are those of the cup, lifted.
+            left |= local.y > 0.05 + 0.09;
+            let radius = local.x.hypot(local.z);
+            assert!(left || (radius < 0.035 && local.y > 0.05), "leaked to {local}");
+        }
+    }
+    assert!(stopped > 1000);
+}
+
+#[test]
+fn a_fast_paddle_leaves_nothing_behind_it() {
+    let paddle = TriMesh::new(
+        vec![Vec3::zeros(), Vec3::new(1.0, 0.0, 0.0), Vec3::new(1.0, 1.0, 0.0), Vec3::new(0.0, 1.0, 0.0)],
+        vec![[0, 1, 2], [0, 2, 3]],
+    );
+    let mesh = moving(
+        (0..5).map(|k| (k as f64, turned(&paddle, &about_y(-0.4 * k as f64, Vec3::zeros())))).collect(),
+        0.05,
+    );
+    let shape = mesh.shape_at(0.0, 1.0, &Cancel::new()).unwrap();
+    assert!(shape.is_thin());
+    // Points at rest ahead of the paddle, whose tip goes 0.2 m a step, are all met exactly once.
+    for i in 0..200 {
+        let angle = 0.01 + 1.55 * i as f64 / 200.0;
+        let x = Vec3::new(0.9 * cos(angle), 0.4, 0.9 * sin(angle));
+        let local = |n: usize| mesh.motion_at(0.5 * n as f64).pose.to_local(&x);
+        let met = (0..8).filter(|n| shape.path_crosses(&local(*n), &local(n + 1))).count();
+        assert_eq!(met, 1, "{angle}");
+    }
+}
+
+#[test]
+fn bad_samples_are_named() {
+    let ball = TriMesh::icosphere(1.0, 1);
+    let make = |samples| MovingMesh::from_samples("arm", samples, &params(0.1), &Cancel::new());
+    let message = |samples| make(samples).map(|_| ()).unwrap_err().to_string();
+    assert!(message(vec![]).contains("arm: has no samples"));
+    assert!(message(vec![(1.0, ball.clone()), (1.0, ball.clone())]).contains("do not grow"));
+    assert!(message(vec![(f64::NAN, ball.clone())]).contains("do not grow"));
+    let mut bad = ball.clone();
+    bad.positions[4].x = f64::NAN;
+    assert!(message(vec![(0.0, ball.clone()), (0.5, bad)]).contains("arm at 0.5 s: vertex 4"));
+    assert!(make(vec![(0.0, ball.clone()), (1.0, ball)]).unwrap().is_at_rest());
+    let thin = DistanceParams { kind: Kind::Thin, ..params(0.1) };
+    let leaf = TriMesh::new(vec![Vec3::zeros(), Vec3::x(), Vec3::y()], vec![[0, 1, 2]]);
+    assert!(MeshDistance::new(&leaf, "leaf", &thin, &Cancel::new()).unwrap().is_thin());
+}
