@@ -214,13 +214,11 @@ fn a_signal_stops_within_a_second_and_leaves_whole_frames() {
             .unwrap();
         wait_for_frames(&folder, &mut child, 3);
         let begin = Instant::now();
-        assert!(
-            Command::new("kill")
-                .args([&format!("-{signal}"), &child.id().to_string()])
-                .status()
-                .unwrap()
-                .success()
-        );
+        // Twice at once, as `timeout` and schedulers do that signal the group as well.
+        for _ in 0..2 {
+            let kill = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+            assert!(kill.unwrap().success());
+        }
         let output = child.wait_with_output().unwrap();
         // A second is promised; the rest is for a loaded machine.
         assert!(begin.elapsed() < Duration::from_secs(5));

@@ -1,6 +1,7 @@
 //! Exit codes that a scheduler understands, and stopping when the system asks.
 
 use meniscus::{Cancel, Error};
+use std::time::{Duration, Instant};
 
 /// A fault of the program.
 pub const INTERNAL: u8 = 1;
@@ -39,14 +40,18 @@ pub fn code(error: &Error) -> u8 {
     }
 }
 
-/// The first Ctrl-C, SIGTERM or SIGHUP asks the work to stop; a second one does not wait for it.
+/// The first Ctrl-C, SIGTERM or SIGHUP asks the work to stop; one that comes a second later or more does
+/// not wait for it. Schedulers often signal a process and its group at once, which must count as one.
 pub fn cancel_on_signals(stop: &Cancel) {
     let stop = stop.clone();
-    let installed = ctrlc::set_handler(move || {
-        if stop.is_cancelled() {
-            std::process::exit(i32::from(CANCELLED));
+    let mut first: Option<Instant> = None;
+    let installed = ctrlc::set_handler(move || match first {
+        Some(asked) if asked.elapsed() > Duration::from_secs(1) => std::process::exit(i32::from(CANCELLED)),
+        Some(_) => {}
+        None => {
+            first = Some(Instant::now());
+            stop.cancel();
         }
-        stop.cancel();
     });
     if installed.is_err() {
         super::terminal::complain("meniscus: Ctrl-C cannot be caught here; it will stop at once");
