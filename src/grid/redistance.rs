@@ -7,10 +7,10 @@
 //!   d = 2φ / (|g| + √(g² − 2 φ n·Hn)) ,   n = g/|g| ,   foot p = x − d n
 //! ```
 //!
-//! along the gradient g, where the gradient is g − dHn, and never farther than the nearest crossing of a grid line. Its foot, normal
-//! and curvature are a *source*. Layer by layer each further cell takes the nearest source of its
-//! neighbours, and then once more the source known in the cell where the foot comes to lie. A source
-//! is a small patch of surface: with v = x − p, a = n·v, and τ the rest of v,
+//! along the gradient, and never farther than the nearest crossing of a grid line. The foot, the
+//! normal there (along g − d Hn) and the curvature are a *source*. Layer by layer each further cell
+//! takes the nearest source of its neighbours, or that known in the cell where its foot comes to
+//! lie. A source is a small patch of surface: with v = x − p, a = n·v, and τ the rest of v,
 //!
 //! ```text
 //!   d(x) = a                                    first order: a plane
@@ -75,7 +75,8 @@ pub fn redistance(tiles: &Tiles, phi: &mut [f64], band: usize, order: Order) -> 
             let far = (x - feet[nearest[p] as usize]).norm_squared();
             if far < best.0 { (far, nearest[p]) } else { best }
         });
-        (patches.distance(&x, t, found.1) <= limit).then_some(found.1)
+        let source = patches.refined(&x, t, found.1, nearest);
+        (patches.distance(&x, t, source) <= limit).then_some(source)
     };
     grow(tiles, &mut known, &mut nearest, &mut levels, layers, Reach::Faces, nearest_of);
     patches.write(phi, &nearest, band as f64 * tiles.h());
@@ -262,7 +263,7 @@ impl Patches<'_> {
             let curved = beside.dot(&(bend * beside));
             // Beyond the centre of curvature, or beyond the tiles, the parabola says nothing.
             let flatter = width * width + along * curved;
-            let bent = width <= reach && flatter > 0.5 * width * width;
+            let bent = width <= reach && flatter > 0.25 * width * width;
             let lift = if bent { 0.5 * curved * width * width / flatter } else { 0.0 };
             return (along + lift).abs();
         }
@@ -292,8 +293,7 @@ impl Patches<'_> {
                     band
                 } else {
                     let x = self.tiles.centre(self.tiles.cell(t * volume + l));
-                    let better = |s: u32| self.refined(&x, t, s, nearest);
-                    self.distance(&x, t, better(better(first))).min(band)
+                    self.distance(&x, t, self.refined(&x, t, first, nearest)).min(band)
                 };
                 *value = if *value < 0.0 { -far } else { far };
             }
@@ -343,15 +343,16 @@ mod tests {
         }
     }
 
-    /// Largest error within three cells of a ball whose level set has the wrong slope.
-    fn ball_error(n: i32, flat: bool, order: Order) -> f64 {
+    /// Largest error within the band of a ball whose level set has the wrong slope.
+    fn ball_error(n: i32, band: usize, flat: bool, order: Order) -> f64 {
         let h = 1.0 / (8 * n) as f64;
         let tiles = block(n, h, flat);
         let ball = |x: Vec3| if flat { (x.x * x.x + x.y * x.y).sqrt() - 0.6 } else { x.norm() - 0.6 };
         let mut phi = sample(&tiles, |x| ball(x) * (2.0 + x.x + 0.5 * x.y));
-        redistance(&tiles, &mut phi, 3, order).unwrap();
+        redistance(&tiles, &mut phi, band, order).unwrap();
+        let reach = band as f64 * h;
         let errors = phi.iter().enumerate().map(|(p, v)| {
-            let exact = ball(tiles.centre(tiles.cell(p))).clamp(-3.0 * h, 3.0 * h);
+            let exact = ball(tiles.centre(tiles.cell(p))).clamp(-reach, reach);
             (v - exact).abs()
         });
         errors.fold(0.0, f64::max)
@@ -360,10 +361,14 @@ mod tests {
     #[test]
     fn the_error_of_a_ball_falls_as_the_square_of_the_cell() {
         for flat in [false, true] {
-            let (coarse, fine) = (ball_error(2, flat, Order::Second), ball_error(4, flat, Order::Second));
+            let (coarse, fine) =
+                (ball_error(2, 3, flat, Order::Second), ball_error(4, 3, flat, Order::Second));
             assert!(fine < 0.3 * coarse, "{flat} {coarse} {fine}");
+            // Ten cells away, half way to the centre, the patches say as much as near by.
+            let far = ball_error(4, 10, flat, Order::Second);
+            assert!(far < 3.0 * fine, "{flat} {fine} {far}");
             // A plane that touches one cell beside the foot is off by κh²/2, and its tilt as much again.
-            let plane = ball_error(4, flat, Order::First);
+            let plane = ball_error(4, 3, flat, Order::First);
             assert!(plane < 1.0 / 0.6 / (32.0 * 32.0) && fine < 0.3 * plane, "{flat} {plane} {fine}");
         }
     }
