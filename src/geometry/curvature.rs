@@ -173,28 +173,70 @@ mod tests {
         assert!(fine < 0.01 && fine < 0.4 * coarse, "{coarse} {fine}");
     }
 
-    #[test]
-    fn an_icosahedron_has_the_curvature_of_its_sphere_everywhere() {
+    fn icosahedron() -> TriMesh {
         let g = (1.0 + 5f64.sqrt()) / 2.0;
         let mut x = Vec::new();
         for (a, b) in [(1.0, g), (-1.0, g), (1.0, -g), (-1.0, -g)] {
             x.extend([Vec3::new(0.0, a, b), Vec3::new(a, b, 0.0), Vec3::new(b, 0.0, a)]);
         }
         // Faces are the triples at the shortest distance 2, turned outwards.
+        let near = |p: usize, q: usize| ((x[p] - x[q]).norm() - 2.0).abs() < 1e-9;
         let mut faces = Vec::new();
         for a in 0..12usize {
             for b in a + 1..12 {
-                for c in b + 1..12 {
-                    let near = |p: usize, q: usize| ((x[p] - x[q]).norm() - 2.0).abs() < 1e-9;
-                    if near(a, b) && near(b, c) && near(c, a) {
-                        let out = (x[b] - x[a]).cross(&(x[c] - x[a])).dot(&x[a]) > 0.0;
-                        let [b, c] = if out { [b, c] } else { [c, b] };
-                        faces.push([a as u32, b as u32, c as u32]);
-                    }
+                for c in (b + 1..12).filter(|&c| near(a, b) && near(b, c) && near(c, a)) {
+                    let out = (x[b] - x[a]).cross(&(x[c] - x[a])).dot(&x[a]) > 0.0;
+                    let [b, c] = if out { [b, c] } else { [c, b] };
+                    faces.push([a as u32, b as u32, c as u32]);
                 }
             }
         }
-        let mesh = TriMesh::new(x, faces);
+        TriMesh::new(x, faces)
+    }
+
+    /// A unit sphere of `20·4^times` triangles.
+    fn geodesic(times: usize) -> TriMesh {
+        let mut mesh = icosahedron();
+        for _ in 0..times {
+            let mut middles = std::collections::HashMap::new();
+            let mut faces = Vec::new();
+            for &[a, b, c] in &mesh.triangles {
+                let mut middle = |p: u32, q: u32| {
+                    *middles.entry([p.min(q), p.max(q)]).or_insert_with(|| {
+                        mesh.positions.push((mesh.positions[p as usize] + mesh.positions[q as usize]) * 0.5);
+                        mesh.positions.len() as u32 - 1
+                    })
+                };
+                let [d, e, f] = [middle(a, b), middle(b, c), middle(c, a)];
+                faces.extend([[a, d, f], [d, b, e], [f, e, c], [d, e, f]]);
+            }
+            mesh.triangles = faces;
+            mesh.positions.iter_mut().for_each(|x| *x = x.normalize());
+        }
+        mesh
+    }
+
+    #[test]
+    fn the_curvature_of_an_irregular_sphere_converges() {
+        let jittered = |times: usize| {
+            let mut mesh = geodesic(times);
+            let edge = 1.1 / 2f64.powi(times as i32);
+            for (v, x) in mesh.positions.iter_mut().enumerate() {
+                let v = v as f64;
+                let shake = Vec3::new((v * 12.9).sin(), (v * 78.2).sin(), (v * 37.7).sin());
+                *x = (*x + shake * 0.1 * edge).normalize();
+            }
+            errors(&mesh, VertexArea::Circumcentric, 2.0)
+        };
+        // Radius over edge 7 and 15; second order, so an eighth of the squared ratio bounds the worst.
+        let (coarse, fine) = (jittered(3), jittered(4));
+        assert!(coarse.0 < 3e-4 && coarse.1 < 1.5e-3, "{coarse:?}");
+        assert!(fine.0 < 0.35 * coarse.0, "{coarse:?} {fine:?}");
+    }
+
+    #[test]
+    fn an_icosahedron_has_the_curvature_of_its_sphere_everywhere() {
+        let mesh = icosahedron();
         assert_eq!(mesh.triangles.len(), 20);
         let exact = 2.0 / mesh.positions[0].norm();
         // On a sphere the circumcentric area makes inscribed equilateral fans exact.
