@@ -67,7 +67,7 @@ fn damaged_meshes_give_distances_or_name_the_defect() {
             }
         }
         let size = if i % 4 == 2 { bunny.bounds().size().max() } else { 2.0 };
-        let params = DistanceParams { cell: size / 24.0, memory_mb: 16, ..Default::default() };
+        let params = DistanceParams { cell: size / 16.0, memory_mb: 16, ..Default::default() };
         match MeshDistance::new(&mesh, "broken", &params, &Cancel::new()) {
             Ok(field) => {
                 assert!(!fatal, "mesh {i}, damage {kinds:?}");

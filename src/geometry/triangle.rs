@@ -125,13 +125,22 @@ pub fn segment_crosses(corners: &[Vec3; 3], a: &Vec3, b: &Vec3) -> Option<(f64, 
     through.then(|| ((side_a / (side_a - side_b)).clamp(0.0, 1.0), side_a <= 0.0))
 }
 
-/// Solid angle of the triangle seen from x, between −2π and 2π.
-pub fn solid_angle(corners: &[Vec3; 3], x: &Vec3) -> f64 {
-    let [a, b, c] = corners.map(|p| p - x);
+/// A complex number whose argument is half the solid angle of the triangle seen from x; real (and one)
+/// in the plane of the triangle, which is the mean of both sides.
+#[inline]
+pub(super) fn half_angle(corners: &[Vec3; 3], x: &Vec3) -> [f64; 2] {
+    let [a, b, c] = corners;
+    let (a, b, c) = (a - x, b - x, c - x);
     let (la, lb, lc) = (a.norm(), b.norm(), c.norm());
     let volume = a.dot(&b.cross(&c));
     let base = la * lb * lc + a.dot(&b) * lc + b.dot(&c) * la + c.dot(&a) * lb;
-    if volume == 0.0 { 0.0 } else { 2.0 * atan2(volume, base) }
+    if volume == 0.0 { [1.0, 0.0] } else { [base, volume] }
+}
+
+/// Solid angle of the triangle seen from x, between −2π and 2π.
+pub fn solid_angle(corners: &[Vec3; 3], x: &Vec3) -> f64 {
+    let [base, volume] = half_angle(corners, x);
+    2.0 * atan2(volume, base)
 }
 
 /// Whether the triangle and the box share a point: separating axes [Ake01], touching counts.

@@ -14,7 +14,8 @@
 //! Checked here against the sum over all triangles.
 
 use super::bvh::{Bvh, EMPTY};
-use super::triangle::solid_angle;
+use super::triangle::half_angle;
+use crate::math::elementary::atan2;
 use crate::math::{Mat3, Vec3};
 use std::f64::consts::PI;
 
@@ -71,6 +72,42 @@ impl Dipole {
     }
 }
 
+/// A sum of angles kept as a product of complex numbers, so that one arc tangent serves for all.
+struct Turn {
+    z: [f64; 2],
+    /// Passages over the negative real axis, counter-clockwise ones positive.
+    wraps: i64,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self { z: [1.0, 0.0], wraps: 0 }
+    }
+}
+
+impl Turn {
+    /// Add the argument of w, between −π and π.
+    #[inline]
+    fn add(&mut self, w: [f64; 2]) {
+        let [x, y] = self.z;
+        let (u, v) = (x * w[0] - y * w[1], x * w[1] + y * w[0]);
+        let size = u.abs() + v.abs();
+        // A corner of the triangle has no angle.
+        if size == 0.0 || !size.is_finite() {
+            return;
+        }
+        // Turning one way by less than half a turn, from one half plane into the other, passes either
+        // the positive or the negative axis, and which of them the sense tells.
+        self.wraps += (w[1] > 0.0 && y >= 0.0 && v < 0.0) as i64;
+        self.wraps -= (w[1] < 0.0 && y < 0.0 && v >= 0.0) as i64;
+        self.z = [u / size, v / size];
+    }
+
+    fn angle(&self) -> f64 {
+        atan2(self.z[1], self.z[0]) + 2.0 * PI * self.wraps as f64
+    }
+}
+
 /// The dipoles of all children of a [`Bvh`].
 #[derive(Clone, Debug)]
 pub struct Winding {
@@ -105,6 +142,7 @@ impl Winding {
 
     fn sum(&self, bvh: &Bvh, q: &Vec3, far: f64) -> f64 {
         let mut sum = 0.0;
+        let mut near = Turn::default();
         let mut stack = [0u32; super::bvh_query::STACK];
         let mut top = usize::from(!bvh.is_empty());
         while top > 0 {
@@ -120,15 +158,15 @@ impl Winding {
                 if distance > far * far * dipole.radius * dipole.radius {
                     sum += dipole.angle(&r, distance);
                 } else if count > 0 {
-                    let near = &bvh.corners[child as usize..(child + count) as usize];
-                    sum += near.iter().map(|t| solid_angle(t, q)).sum::<f64>();
+                    let leaf = &bvh.corners[child as usize..(child + count) as usize];
+                    leaf.iter().for_each(|t| near.add(half_angle(t, q)));
                 } else {
                     stack[top] = child;
                     top += 1;
                 }
             }
         }
-        sum / (4.0 * PI)
+        (sum + 2.0 * near.angle()) / (4.0 * PI)
     }
 
     /// Whether q is inside: more than half wound round, in either sense, so that a mesh that is turned
@@ -143,7 +181,7 @@ impl Winding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::TriMesh;
+    use crate::geometry::{TriMesh, solid_angle};
 
     fn exact(mesh: &TriMesh, q: &Vec3) -> f64 {
         (0..mesh.triangles.len()).map(|t| solid_angle(&mesh.corners(t), q)).sum::<f64>() / (4.0 * PI)
@@ -171,6 +209,17 @@ mod tests {
         ball.triangles = ball.triangles.chunks(5).flat_map(|c| c[..c.len().min(4)].to_vec()).collect();
         // The side needs a tenth.
         assert!(worst_error(&ball) < 0.05);
+    }
+
+    #[test]
+    fn angles_add_up_over_several_turns() {
+        let (mut turn, mut sum) = (Turn::default(), 0.0);
+        for i in 0..400 {
+            let angle = if i < 200 { 0.37 * (i % 9) as f64 } else { -0.51 * (i % 6) as f64 };
+            turn.add([3.0 * crate::math::elementary::cos(angle), 3.0 * crate::math::elementary::sin(angle)]);
+            sum += angle;
+            assert!((turn.angle() - sum).abs() < 1e-11, "{i}");
+        }
     }
 
     #[test]
