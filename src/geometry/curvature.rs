@@ -228,7 +228,7 @@ mod tests {
             }
             errors(&mesh, VertexArea::Circumcentric, 2.0)
         };
-        // Radius over edge 7 and 15; second order, so an eighth of the squared ratio bounds the worst.
+        // Radius over edge 7 and 15. Gates three times what a prototype showed at 8: rms 1e-4, largest 5e-4.
         let (coarse, fine) = (jittered(3), jittered(4));
         assert!(coarse.0 < 3e-4 && coarse.1 < 1.5e-3, "{coarse:?}");
         assert!(fine.0 < 0.35 * coarse.0, "{coarse:?} {fine:?}");
