@@ -72,7 +72,7 @@ impl Reporter {
                 p.frame,
                 self.last,
                 self.left_in_words(p),
-                p.stage,
+                in_words(p.stage),
                 self.note
             )));
         }
@@ -153,5 +153,18 @@ impl Reporter {
 
     fn left_in_words(&self, p: &Progress) -> String {
         self.seconds_left(p).map_or(String::new(), |s| format!(" · {} left", clock(s)))
+    }
+}
+
+/// A stage for people; programs see its own name.
+fn in_words(stage: &str) -> &str {
+    match stage {
+        "advect_surface" => "moving the surface",
+        "remesh" => "fitting the grid",
+        "advect_velocity" => "carrying velocity",
+        "apply_forces" => "forces",
+        "solve" => "pressure",
+        "finish" => "moving particles",
+        other => other,
     }
 }
