@@ -155,8 +155,8 @@ fn unsafe_code_says_why() {
     let word = concat!("un", "safe");
     let mut faults = Vec::new();
     for (name, text) in texts("src", &["rs"]) {
-        let header_says =
-            text.lines().take_while(|l| l.starts_with("//!")).any(|l| l.to_lowercase().contains(word));
+        let header: String = text.lines().take_while(|l| l.starts_with("//!")).collect();
+        let header_says = header.contains(word) || header.contains("without bounds checks");
         let lines: Vec<&str> = text.lines().collect();
         for (number, line) in code_lines(&text) {
             let used = line.contains(&format!("{word} {{"))
@@ -182,8 +182,9 @@ fn unsafe_code_says_why() {
 fn citations(text: &str) -> BTreeSet<String> {
     let handbooks = ["CRC", "NETZSCH"];
     let inner = text.match_indices('[').filter_map(|(i, _)| {
+        // A key may be followed by the place: [Key14, section 3].
         let rest = &text[i + 1..];
-        rest.find(']').map(|end| &rest[..end]).filter(|key| key.len() <= 10)
+        rest.find([']', ',']).map(|end| &rest[..end]).filter(|key| key.len() <= 10)
     });
     let is_key = |key: &&str| {
         let letters = key.chars().take_while(|c| c.is_ascii_alphabetic()).count();

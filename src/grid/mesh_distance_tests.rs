@@ -1,3 +1,5 @@
+//! Distances to meshes against formulas, direct scans and damaged input.
+
 use super::*;
 use crate::geometry::closest_on_triangle;
 
