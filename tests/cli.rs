@@ -163,6 +163,15 @@ fn a_folder_that_cannot_be_written_is_a_resource() {
 }
 
 #[test]
+fn too_little_memory_is_a_resource() {
+    let folder = Folder::new("memory");
+    folder.write("scene.json", SMALL);
+    let fine = ["run", "scene.json", "-o", "out", "--set", "resolution.divisions=400", "--memory", "0.05"];
+    expect(&folder.run(&fine), 3, &["MB are allowed", "larger cells"]);
+    assert_eq!(folder.files(), ["scene.json"]);
+}
+
+#[test]
 fn a_full_disk_stops_cleanly_with_whole_frames() {
     let folder = Folder::new("full");
     folder.write("scene.json", with("[1, 4]", "[1, 400]"));
