@@ -1,5 +1,5 @@
 /* Solve a system written by `cargo bench --bench linalg -- export` with hypre's BoomerAMG as
-   preconditioner of conjugate gradients, and print set-up and solve seconds, iterations and peak memory.
+   preconditioner of conjugate gradients, and print set-up and solve seconds of the processor, iterations and peak memory.
    Options are the ones hypre recommends for 3D Poisson: HMIS coarsening, extended+i interpolation
    with at most 4 entries a row, one sweep of symmetric hybrid Gauss-Seidel. */
 #include <HYPRE.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 static void *take(FILE *file, size_t bytes) {
     void *data = malloc(bytes ? bytes : 1);
@@ -20,6 +21,13 @@ static void *take(FILE *file, size_t bytes) {
         exit(1);
     }
     return data;
+}
+
+/* Seconds of processor time: what counts on a machine that others use. */
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
 int main(int argc, char **argv) {
@@ -89,11 +97,11 @@ int main(int argc, char **argv) {
     HYPRE_BoomerAMGSetRelaxType(amg, 6);
     HYPRE_BoomerAMGSetNumSweeps(amg, 1);
     HYPRE_PCGSetPrecond(cg, (HYPRE_PtrToSolverFcn)HYPRE_BoomerAMGSolve, (HYPRE_PtrToSolverFcn)HYPRE_BoomerAMGSetup, amg);
-    double start = MPI_Wtime();
+    double start = now();
     HYPRE_ParCSRPCGSetup(cg, a, pb, px);
-    double middle = MPI_Wtime();
+    double middle = now();
     HYPRE_ParCSRPCGSolve(cg, a, pb, px);
-    double end = MPI_Wtime();
+    double end = now();
     HYPRE_Int iterations;
     double residual;
     HYPRE_PCGGetNumIterations(cg, &iterations);

@@ -25,6 +25,7 @@ mod null_space;
 mod operator;
 mod recipe;
 mod saddle;
+mod sparse_ldlt;
 pub mod vector;
 
 pub use amg::{Amg, AmgParams, Cycle, Precision};
@@ -41,3 +42,4 @@ pub use null_space::NullSpace;
 pub use operator::{Identity, Jacobi, LinearOperator, Preconditioner};
 pub use recipe::{Method, PreconditionerKind, Recipe};
 pub use saddle::{BlockDiagonal, BlockTriangular, CahouetChabard, InnerSolve, Saddle};
+pub use sparse_ldlt::SparseLdlt;

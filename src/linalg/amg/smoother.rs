@@ -21,8 +21,11 @@ use std::ops::Range;
 
 /// Blocks that are swept side by side.
 const SIDE_BY_SIDE: usize = 4;
-/// Rows of a block: enough that few couplings leave it, few enough that every thread has blocks.
-const BLOCK: Range<usize> = 1024..16384;
+/// Blocks of a large level: few, so that few couplings leave them, but enough for every thread.
+const BLOCKS: usize = 32;
+/// Rows of the smallest and largest block; a level with fewer rows than `SERIAL` is one block.
+const BLOCK: Range<usize> = 2048..65536;
+const SERIAL: usize = 8192;
 
 /// Sparse rows, without the diagonal.
 #[derive(Clone, Debug, Default)]
@@ -51,32 +54,64 @@ impl<T: Real> Rows<T> {
         sum
     }
 
-    fn concatenate(parts: Vec<Self>) -> Self {
-        let entries = parts.iter().map(|p| p.columns.len()).sum();
-        let rows: usize = parts.iter().map(|p| p.offsets.len()).sum();
-        let mut all = Self {
-            offsets: Vec::with_capacity(rows + 1),
-            columns: Vec::with_capacity(entries),
-            values: Vec::with_capacity(entries),
-        };
-        all.offsets.push(0);
-        for part in parts {
-            let start = all.columns.len() as u32;
-            all.offsets.extend(part.offsets.iter().map(|o| start + o));
-            all.columns.extend(part.columns);
-            all.values.extend(part.values);
-        }
-        all
+    /// Room for the given rows and entries.
+    fn with_room(rows: usize, entries: usize) -> Self {
+        Self { offsets: vec![0; rows + 1], columns: vec![0; entries], values: vec![T::default(); entries] }
     }
 
-    fn end_row(&mut self) {
-        self.offsets.push(self.columns.len() as u32);
+    /// The whole, to be cut into parts.
+    fn whole(&mut self) -> RowsPart<'_, T> {
+        RowsPart {
+            offsets: &mut self.offsets[1..],
+            columns: &mut self.columns,
+            values: &mut self.values,
+            first: 0,
+            rows: 0,
+            entries: 0,
+        }
+    }
+}
+
+/// Rows of one block while they are written into their place.
+#[derive(Default)]
+struct RowsPart<'a, T> {
+    offsets: &'a mut [u32],
+    columns: &'a mut [u32],
+    values: &'a mut [T],
+    /// Entries before this part.
+    first: usize,
+    /// Rows and entries written so far.
+    rows: usize,
+    entries: usize,
+}
+
+impl<T: Real> RowsPart<'_, T> {
+    /// Cut off a part with the given rows and entries from the front.
+    fn cut(&mut self, rows: usize, entries: usize) -> Self {
+        let first = self.first;
+        self.first += entries;
+        let offsets = cut(&mut self.offsets, rows);
+        let (columns, values) = (cut(&mut self.columns, entries), cut(&mut self.values, entries));
+        Self { offsets, columns, values, first, rows: 0, entries: 0 }
     }
 
     fn push(&mut self, column: u32, value: T) {
-        self.columns.push(column);
-        self.values.push(value);
+        self.columns[self.entries] = column;
+        self.values[self.entries] = value;
+        self.entries += 1;
     }
+
+    fn end_row(&mut self) {
+        self.offsets[self.rows] = (self.first + self.entries) as u32;
+        self.rows += 1;
+    }
+}
+
+/// Take `count` elements from the front of a slice.
+fn cut<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
+    let (front, rest) = std::mem::take(slice).split_at_mut(count);
+    *slice = rest;
+    front
 }
 
 /// A matrix with its smoother.
@@ -95,42 +130,58 @@ pub(crate) struct Smoother<T> {
     outer: Rows<T>,
 }
 
-/// What the rows of one chunk become.
-struct Part<T> {
-    pivot: Vec<T>,
-    inverse: Vec<T>,
-    ratio: Vec<T>,
-    lower: Rows<T>,
-    upper: Rows<T>,
-    outer_rows: Vec<u32>,
-    outer: Rows<T>,
+/// The places that the rows of one block go to.
+struct Part<'a, T> {
+    range: Range<usize>,
+    pivot: &'a mut [T],
+    inverse: &'a mut [T],
+    ratio: &'a mut [T],
+    lower: RowsPart<'a, T>,
+    upper: RowsPart<'a, T>,
+    outer_rows: &'a mut [u32],
+    outer: RowsPart<'a, T>,
+}
+
+/// How many entries of a block go where.
+struct Counts {
+    lower: usize,
+    upper: usize,
+    outer: usize,
+    outer_rows: usize,
 }
 
 impl<T: Real> Smoother<T> {
     /// From a square matrix, multiplied by `scale`.
     pub(crate) fn new(a: &Csr, scale: f64) -> Self {
         let n = a.rows();
-        let block = if n <= CHUNK { n.max(1) } else { n.div_ceil(64).clamp(BLOCK.start, BLOCK.end) };
-        let parts: Vec<Part<T>> =
-            (0..n.div_ceil(block)).into_par_iter().map(|b| part(a, b, block, scale)).collect();
-        let mut s = Self { n, block, ..Default::default() };
-        let (mut lower, mut upper, mut outer) = (vec![], vec![], vec![]);
-        let mut ratio = Vec::new();
-        for p in parts {
-            s.pivot.extend(p.pivot);
-            s.inverse.extend(p.inverse);
-            ratio.extend(p.ratio);
-            lower.push(p.lower);
-            upper.push(p.upper);
-            s.outer_rows.extend(p.outer_rows);
-            outer.push(p.outer);
+        let block = if n <= SERIAL { n.max(1) } else { n.div_ceil(BLOCKS).clamp(BLOCK.start, BLOCK.end) };
+        let range = |b: usize| b * block..((b + 1) * block).min(n);
+        // Count first, so that every array is allocated once and at its size.
+        let counts: Vec<Counts> =
+            (0..n.div_ceil(block)).into_par_iter().map(|b| count(a, range(b))).collect();
+        let total = |f: fn(&Counts) -> usize| counts.iter().map(f).sum::<usize>();
+        let zeros = || vec![T::default(); n];
+        let (mut pivot, mut inverse, mut ratio) = (zeros(), zeros(), zeros());
+        let (mut lower, mut upper) =
+            (Rows::with_room(n, total(|c| c.lower)), Rows::with_room(n, total(|c| c.upper)));
+        let mut outer_rows = vec![0u32; total(|c| c.outer_rows)];
+        let mut outer = Rows::with_room(outer_rows.len(), total(|c| c.outer));
+        let mut rest = Part {
+            range: 0..n,
+            pivot: &mut pivot,
+            inverse: &mut inverse,
+            ratio: &mut ratio,
+            lower: lower.whole(),
+            upper: upper.whole(),
+            outer_rows: &mut outer_rows,
+            outer: outer.whole(),
+        };
+        let mut parts = Vec::with_capacity(counts.len());
+        for (b, counts) in counts.iter().enumerate() {
+            parts.push(rest.cut(range(b), counts));
         }
-        s.lower = Rows::concatenate(lower);
-        s.upper = Rows::concatenate(upper);
-        s.outer = Rows::concatenate(outer);
-        let one = T::from_f64(1.0);
-        s.ratio = ratio.iter().any(|r| *r != one).then_some(ratio);
-        s
+        let plain = parts.into_par_iter().map(|part| part.fill(a, scale)).reduce(|| true, |a, b| a && b);
+        Self { n, block, pivot, inverse, ratio: (!plain).then_some(ratio), lower, upper, outer_rows, outer }
     }
 
     pub(crate) fn size(&self) -> usize {
@@ -263,59 +314,80 @@ fn for_tasks<T: Real>(x: &mut [T], length: usize, task: impl Fn((usize, &mut [T]
     }
 }
 
-/// Split the rows of block `b`.
-fn part<T: Real>(a: &Csr, b: usize, block: usize, scale: f64) -> Part<T> {
-    let range = b * block..((b + 1) * block).min(a.rows());
-    let entries = (a.offsets()[range.end] - a.offsets()[range.start]) as usize;
-    let rows = || Rows::<T> {
-        offsets: Vec::with_capacity(range.len()),
-        columns: Vec::with_capacity(entries / 2),
-        values: Vec::with_capacity(entries / 2),
-    };
-    let vector = || Vec::with_capacity(range.len());
-    let mut p = Part {
-        pivot: vector(),
-        inverse: vector(),
-        ratio: vector(),
-        lower: rows(),
-        upper: rows(),
-        outer_rows: vec![],
-        outer: Rows::default(),
-    };
+fn count(a: &Csr, range: Range<usize>) -> Counts {
+    let mut counts = Counts { lower: 0, upper: 0, outer: 0, outer_rows: 0 };
     for i in range.clone() {
-        let (columns, values) = a.row(i);
-        let (mut diagonal, mut outside) = (0.0, 0.0);
-        for (&c, v) in columns.iter().zip(values) {
-            if c as usize == i {
-                diagonal = *v;
-            } else if !range.contains(&(c as usize)) {
-                outside += v.abs();
-            }
+        let before = counts.outer;
+        for &c in a.row(i).0 {
+            let c = c as usize;
+            counts.outer += !range.contains(&c) as usize;
+            counts.lower += (c >= range.start && c < i) as usize;
+            counts.upper += (c > i && c < range.end) as usize;
         }
-        // A row without a diagonal belongs to a null vector and is left alone.
-        let pivot = if diagonal > 0.0 { diagonal.max(0.55 * (diagonal + outside)) } else { 0.0 };
-        let inverse = if pivot > 0.0 { 1.0 / pivot } else { 0.0 };
-        p.pivot.push(T::from_f64(pivot * scale));
-        p.inverse.push(T::from_f64(inverse / scale));
-        p.ratio.push(T::from_f64(if pivot > 0.0 { diagonal * inverse } else { 1.0 }));
-        let mut has_outer = false;
-        for (&c, v) in columns.iter().zip(values).filter(|e| *e.0 as usize != i) {
-            let value = T::from_f64(v * inverse);
-            if !range.contains(&(c as usize)) {
-                p.outer.push(c, value);
-                has_outer = true;
-            } else if (c as usize) < i {
-                p.lower.push(c, value);
-            } else {
-                p.upper.push(c, value);
-            }
-        }
-        p.lower.end_row();
-        p.upper.end_row();
-        if has_outer {
-            p.outer.end_row();
-            p.outer_rows.push(i as u32);
+        counts.outer_rows += (counts.outer > before) as usize;
+    }
+    counts
+}
+
+impl<T: Real> Part<'_, T> {
+    /// Cut off the part of a block from the front.
+    fn cut(&mut self, range: Range<usize>, counts: &Counts) -> Self {
+        let n = range.len();
+        Part {
+            range,
+            pivot: cut(&mut self.pivot, n),
+            inverse: cut(&mut self.inverse, n),
+            ratio: cut(&mut self.ratio, n),
+            lower: self.lower.cut(n, counts.lower),
+            upper: self.upper.cut(n, counts.upper),
+            outer_rows: cut(&mut self.outer_rows, counts.outer_rows),
+            outer: self.outer.cut(counts.outer_rows, counts.outer),
         }
     }
-    p
+
+    /// Write the rows; returns whether D̃ = D in all of them.
+    fn fill(mut self, a: &Csr, scale: f64) -> bool {
+        let mut plain = true;
+        for (k, i) in self.range.clone().enumerate() {
+            let (columns, values) = a.row(i);
+            let (mut diagonal, mut outside) = (0.0, 0.0);
+            for (&c, v) in columns.iter().zip(values) {
+                if c as usize == i {
+                    diagonal = *v;
+                } else if !self.range.contains(&(c as usize)) {
+                    outside += v.abs();
+                }
+            }
+            // A row without a diagonal belongs to a null vector and is left alone.
+            let pivot = if diagonal > 0.0 { diagonal.max(0.55 * (diagonal + outside)) } else { 0.0 };
+            let inverse = if pivot > 0.0 { 1.0 / pivot } else { 0.0 };
+            self.pivot[k] = T::from_f64(pivot * scale);
+            self.inverse[k] = T::from_f64(inverse / scale);
+            self.ratio[k] = T::from_f64(if pivot > 0.0 { diagonal * inverse } else { 1.0 });
+            plain &= pivot == diagonal;
+            self.split_row(i, columns, values, inverse);
+        }
+        plain
+    }
+
+    /// Send the entries of row i, divided by its pivot, to their triangles.
+    fn split_row(&mut self, i: usize, columns: &[u32], values: &[f64], inverse: f64) {
+        let before = self.outer.entries;
+        for (&c, v) in columns.iter().zip(values).filter(|e| *e.0 as usize != i) {
+            let value = T::from_f64(v * inverse);
+            if !self.range.contains(&(c as usize)) {
+                self.outer.push(c, value);
+            } else if (c as usize) < i {
+                self.lower.push(c, value);
+            } else {
+                self.upper.push(c, value);
+            }
+        }
+        self.lower.end_row();
+        self.upper.end_row();
+        if self.outer.entries > before {
+            self.outer_rows[self.outer.rows] = i as u32;
+            self.outer.end_row();
+        }
+    }
 }
