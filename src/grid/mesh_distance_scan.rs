@@ -138,8 +138,8 @@ impl Input<'_> {
         let p = self.mesh.triangles[t].map(|v| self.positions[v as usize]);
         let (n, reach) = (frame.normal, frame.normal * self.band);
         region.clear(&n);
-        for i in 0..3 {
-            region.above(&frame.inward[i], &p[i]);
+        for (inward, corner) in frame.inward.iter().zip(&p) {
+            region.above(inward, corner);
         }
         region.above(&n, &(p[0] - reach));
         region.above(&-n, &(p[0] + reach));
