@@ -1,15 +1,17 @@
 //! How a tree of boxes is cut: binned surface-area heuristic, then four children a node.
 //!
 //! A set of triangles is cut where area(left)·n(left) + area(right)·n(right) is least over 16 bins of
-//! centroids along the longest axis; where no bin boundary separates, or the tree grows deep, the set is
-//! halved at the median. The halves are built in parallel on disjoint slices, so the tree depends
-//! only on the mesh.
+//! centroids along the longest axis, or along each axis for small sets; where no bin boundary
+//! separates, or the tree grows deep, the set is halved at the median. The halves are built in parallel
+//! on disjoint slices, so the tree depends only on the mesh.
 
 use super::TriMesh;
 use super::bvh::LEAF;
 use crate::math::{Aabb, Vec3};
 
 const BINS: usize = 16;
+/// Sets up to this size are cut along the best of three axes; it is the last cuts that matter.
+const SMALL: usize = 128;
 /// Below this depth cuts are at the median, which bounds the depth of the whole.
 const DEEP: usize = 32;
 /// The deepest a tree gets: [`DEEP`] levels, then halving 2³² triangles down to leaves.
@@ -121,11 +123,18 @@ fn cut_by_area(items: &mut [Item]) -> Option<usize> {
         let place = (c[axis] - range.lo[axis]) / range.size()[axis] * BINS as f64;
         (place as usize).min(BINS - 1)
     };
-    let axis = range.size().imax();
-    if !range.size()[axis].is_normal() {
-        return None;
+    let longest = range.size().imax();
+    let mut best = (f64::INFINITY, 0, 0);
+    for axis in 0..3 {
+        let wanted = axis == longest || items.len() <= SMALL;
+        if wanted && range.size()[axis].is_normal() {
+            let (cost, at) = cheapest_boundary(items, |c| bin(axis, c));
+            if cost < best.0 {
+                best = (cost, axis, at);
+            }
+        }
     }
-    let (cost, at) = cheapest_boundary(items, |c| bin(axis, c));
+    let (cost, axis, at) = best;
     cost.is_finite().then(|| partition(items, |i| bin(axis, &i.centre) < at))
 }
 
