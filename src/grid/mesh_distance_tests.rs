@@ -1,5 +1,4 @@
 //! Distances to meshes against formulas, direct scans and damaged input.
-//! Distances of meshes against scans of all triangles, winding numbers and spheres.
 
 use super::*;
 use crate::geometry::closest_on_triangle;
