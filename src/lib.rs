@@ -10,6 +10,7 @@
 
 pub mod cancel;
 pub mod error;
+pub mod ffi;
 pub mod field;
 pub mod geometry;
 pub mod grid;

@@ -13,7 +13,8 @@ const LAYERS: &[&[&str]] = &[
     &["scene", "surface"],
     &["solver"],
     &["simulation"],
-    &["io", "ffi", "bin"],
+    &["io"],
+    &["ffi", "bin"],
 ];
 
 fn root() -> PathBuf {

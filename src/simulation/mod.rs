@@ -8,6 +8,7 @@ mod clock;
 mod forces;
 pub mod liquid;
 mod mac;
+mod pool;
 pub mod report;
 mod sources;
 pub mod state;
@@ -31,6 +32,8 @@ use state::{Reader, Writer};
 use std::sync::Mutex;
 use std::time::Instant;
 use world::{LoadedMesh, Region, World, build_shape, named};
+
+pub use pool::Pool;
 
 /// Where mesh files of a scene come from; the library itself opens no files.
 pub type MeshSource<'a> = dyn Fn(&str) -> Result<TriMesh> + 'a;
@@ -61,7 +64,7 @@ pub struct Simulation {
     due: Vec<f64>,
     frame: i64,
     settings: Settings,
-    pool: rayon::ThreadPool,
+    pool: Pool,
     cancel: Cancel,
 }
 
@@ -72,7 +75,7 @@ impl Simulation {
         let scene = scene.to_si();
         refuse_unsupported(&scene)?;
         check_memory(&scene, settings)?;
-        let pool = build_pool(settings.threads.or(scene.threads.map(|t| t as usize)))?;
+        let pool = Pool::new(settings.threads.or(scene.threads.map(|t| t as usize)))?;
         let load = |spec: &ShapeSpec, name: &str| load_mesh(spec, name, meshes, scene.cell());
         let world = World::new(&scene, &load)?;
         let sources = Source::all(&scene, &load)?;
@@ -335,14 +338,6 @@ fn note(warnings: &mut Vec<String>, text: &str) {
     if warnings.iter().all(|w| w != text) {
         warnings.push(text.to_string());
     }
-}
-
-fn build_pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
-    let mut builder = rayon::ThreadPoolBuilder::new().thread_name(|i| format!("meniscus-{i}"));
-    if let Some(n) = threads {
-        builder = builder.num_threads(n.clamp(1, 1024));
-    }
-    builder.build().map_err(|e| Error::invalid("threads", e.to_string()))
 }
 
 /// Dynamic viscosity of the first liquid, Pa·s.

@@ -1,10 +1,12 @@
 //! The staggered grid: weights of solids, pressure, and the exchange with particles.
 
+mod block;
 mod grid;
 mod pressure;
 mod transfer;
 mod walls;
 
+pub use block::{Block, BlockField, BlockOptions, Place};
 pub use grid::{MacGrid, REACH_CELLS};
 pub use pressure::{PressureOptions, project};
 pub use transfer::{Transfer, grid_to_particles, particles_to_grid};

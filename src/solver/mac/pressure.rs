@@ -23,7 +23,7 @@ use crate::solver::pressure::{self, Projection};
 use rayon::prelude::*;
 
 /// θ is at least this, so that no length is zero.
-const LEAST_THETA: f64 = 1e-6;
+pub(super) const LEAST_THETA: f64 = 1e-6;
 
 /// What one pressure solve is given besides the grid.
 #[derive(Clone, Copy, Debug)]

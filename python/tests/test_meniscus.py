@@ -1,0 +1,103 @@
+"""The Python package against an installed wheel: python -m unittest discover python/tests"""
+
+import os
+import tempfile
+import threading
+import unittest
+
+import meniscus
+import numpy
+
+SCENE = {
+    "meniscus": 1,
+    "frames": [1, 10],
+    "domain": {"min": [0, 0, 0], "max": [0.4, 0.3, 0.2]},
+    "resolution": {"divisions": 8},
+    "initial": [{"shape": {"box": {"min": [0, 0, 0], "max": [0.2, 0.2, 0.2]}}}],
+    "colliders": [{"name": "post", "shape": {"sphere": {"center": [0.3, 0, 0.1], "radius": 0.05}}}],
+}
+
+
+class SimulationTest(unittest.TestCase):
+    def test_a_dam_breaks(self):
+        with meniscus.Simulation(SCENE, threads=1) as water:
+            start = water.volume
+            # 0.2 m of water on three sides.
+            self.assertAlmostEqual(start, 0.008, delta=2e-4)
+            for frame in water.frames(2, 4):
+                self.assertEqual(water.frame, frame)
+            self.assertAlmostEqual(water.volume, start, delta=0.02 * start)
+            points, triangles = water.field("surface.position"), water.field("surface.triangle")
+            self.assertEqual(points.shape[1], 3)
+            self.assertLess(triangles.max(), len(points))
+            self.assertEqual(water.field("surface.velocity").shape, points.shape)
+            self.assertEqual(len(water.field("particle.position")), water.report["particles"])
+            self.assertIn("collider.pose", water.field_names)
+            self.assertGreater(len(water.collider_mesh("post")[0]), 10)
+
+    def test_a_view_keeps_its_simulation_alive(self):
+        points = meniscus.Simulation(SCENE).field("particle.position")
+        self.assertTrue(numpy.isfinite(points).all())
+        with self.assertRaises(ValueError):
+            points[0, 0] = 1
+
+    def test_a_saved_run_continues_byte_for_byte(self):
+        with meniscus.Simulation(SCENE) as a, meniscus.Simulation(SCENE) as b:
+            a.advance(3)
+            b.load(a.save())
+            with tempfile.TemporaryDirectory() as folder:
+                a.save(os.path.join(folder, "water.state"))
+                b.load(os.path.join(folder, "water.state"))
+            a.step()
+            b.step()
+            numpy.testing.assert_array_equal(a.field("particle.position"), b.field("particle.position"))
+
+    def test_a_callback_can_cancel_and_raise(self):
+        with meniscus.Simulation(SCENE) as water:
+            with self.assertRaises(meniscus.Error) as caught:
+                water.step(lambda progress: True)
+            self.assertEqual(caught.exception.code, -7)
+
+            def stumble(progress):
+                raise KeyError(progress.stage)
+
+            with self.assertRaises(KeyError):
+                water.step(stumble)
+            water.step()
+
+    def test_errors_name_what_is_wrong(self):
+        with self.assertRaisesRegex(meniscus.Error, "watre"):
+            meniscus.estimate({"meniscus": 1, "watre": 1})
+        self.assertGreater(meniscus.estimate(SCENE).particles, 100)
+
+    def test_threads_do_not_disturb_each_other(self):
+        results = []
+
+        def run():
+            with meniscus.Simulation(SCENE, threads=1) as water:
+                water.step()
+                results.append(water.field("particle.position").tobytes())
+
+        threads = [threading.Thread(target=run) for _ in range(4)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        self.assertEqual(len(set(results)), 1)
+
+
+class GridTest(unittest.TestCase):
+    def test_still_water_carries_its_weight(self):
+        grid = meniscus.Grid((16, 16), 1 / 16)
+        depth = 0.7 - grid.positions("liquid_distance")[..., 1]
+        grid["liquid_distance"] = -depth
+        grid["velocity_y"] = numpy.full((17, 16), -9.81 * 0.01)
+        info = grid.solve_pressure(0.01, tolerance=1e-12)
+        self.assertGreater(info.unknowns, 100)
+        wet = depth > 0
+        numpy.testing.assert_allclose(grid["pressure"][wet], 9810 * depth[wet], rtol=1e-8)
+        self.assertLess(abs(grid["velocity_y"][grid["known_y"] == 1]).max(), 1e-9)
+        grid["density"] = 500.0
+        self.assertEqual(grid["density"].tolist(), [500.0])
+
+
+if __name__ == "__main__":
+    unittest.main()

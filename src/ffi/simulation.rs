@@ -1,0 +1,339 @@
+//! The simulation door: from a scene to frames.
+
+use super::array::mns_array;
+use super::fault::{Fault, mns_result};
+use super::guard::{as_host, guard};
+use super::handle::Table;
+use super::log;
+use super::pointer::{Out, bytes, check, text};
+use super::records::{mns_mesh_sample, mns_named_mesh, mns_progress, mns_progress_callback, mns_settings};
+use super::simulation_data::Running;
+use super::versioned;
+use crate::error::Error;
+use crate::geometry::TriMesh;
+use crate::io;
+use crate::scene::Scene;
+use crate::simulation::{Settings, Simulation};
+use std::ffi::{c_char, c_void};
+use std::path::{Path, PathBuf};
+
+/// A running simulation. Functions that take it as const may run at the same time on several threads;
+/// the others need it alone and give MNS_ERROR_BUSY at once if it is in use. Different simulations are
+/// independent. Do not use it in the child of a fork.
+pub struct mns_simulation {
+    _private: [u8; 0],
+}
+
+pub(super) static SIMULATIONS: Table<Running> = Table::new("simulation", 1);
+
+/// Build the scene of a JSON text (UTF-8, copied) at its first frame. `settings` may be NULL for the
+/// defaults. `out` receives the handle, to be ended with mns_simulation_destroy; it is NULL after an
+/// error. Each simulation has its own threads.
+/// Errors: SCENE (the message names the value), GEOMETRY, MEMORY, UNSUPPORTED, IO or FORMAT of mesh files.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_create(
+    json: *const c_char,
+    settings: *const mns_settings,
+    out: *mut *mut mns_simulation,
+) -> mns_result {
+    guard("mns_simulation_create", || {
+        // SAFETY: the header asks for text, for NULL or settings, and for a place for the handle.
+        let (out, json, host) = unsafe {
+            let out = Out::new(out, "out")?;
+            out.write(std::ptr::null_mut());
+            (out, text(json, "json")?, HostSettings::read(settings)?)
+        };
+        let scene = Scene::from_json(json)?;
+        let simulation = Simulation::new(&scene, &|file| host.mesh(file), &host.settings)?;
+        let cancel = simulation.cancel_flag();
+        out.write(SIMULATIONS.insert(Running::new(simulation), cancel)?);
+        Ok(())
+    })
+}
+
+/// Copies of everything that the host's settings point to.
+#[derive(Default)]
+struct HostSettings {
+    settings: Settings,
+    folder: Option<PathBuf>,
+    meshes: Vec<(String, TriMesh)>,
+}
+
+impl HostSettings {
+    /// # Safety
+    /// `settings` is NULL or settings whose pointers are valid.
+    unsafe fn read(settings: *const mns_settings) -> Result<Self, Fault> {
+        if settings.is_null() {
+            return Ok(Self::default());
+        }
+        // SAFETY: the caller's promise.
+        let s = unsafe { versioned::read(settings, "settings") }?;
+        let threads = (s.threads > 0).then_some(s.threads as usize);
+        let memory_limit = (s.memory_limit > 0).then_some(s.memory_limit);
+        let folder = if s.mesh_folder.is_null() {
+            None
+        } else {
+            // SAFETY: the caller's promise.
+            Some(PathBuf::from(unsafe { text(s.mesh_folder, "mesh_folder") }?))
+        };
+        // SAFETY: the caller's promise.
+        let meshes = unsafe { records(s.meshes, s.mesh_count, "meshes") }?;
+        // SAFETY: the caller's promise.
+        let meshes = meshes.iter().map(|m| unsafe { named_mesh(m) }).collect::<Result<_, _>>()?;
+        Ok(Self { settings: Settings { threads, memory_limit }, folder, meshes })
+    }
+
+    /// A mesh by the name that the scene gives: from memory, else from the folder.
+    fn mesh(&self, file: &str) -> crate::Result<TriMesh> {
+        if let Some((_, mesh)) = self.meshes.iter().find(|(name, _)| name == file) {
+            return Ok(mesh.clone());
+        }
+        match &self.folder {
+            Some(folder) => io::mesh::read(folder.join(file)),
+            None => Err(Error::geometry(file, "no such mesh in memory, and settings name no folder for files")),
+        }
+    }
+}
+
+/// # Safety
+/// The pointers of the record are valid.
+unsafe fn named_mesh(m: &mns_named_mesh) -> Result<(String, TriMesh), Fault> {
+    // SAFETY: the caller's promise.
+    let (name, mesh) = unsafe {
+        let name = text(m.name, "mesh name")?;
+        (name, TriMesh::new(m.positions.vectors(name)?, m.triangles.triangles(name)?))
+    };
+    mesh.check(name)?;
+    Ok((name.to_string(), mesh))
+}
+
+/// A row of versioned structs, each as long as the first says.
+///
+/// # Safety
+/// `first` is NULL or points to `count` structs of the size that the first names.
+unsafe fn records<T: versioned::Versioned>(first: *const T, count: usize, what: &str) -> Result<Vec<T>, Fault> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    if count > 1 << 20 {
+        return Err(Fault::invalid(what, format!("{count} of them cannot be")));
+    }
+    check(first, what)?;
+    // SAFETY: not NULL; every versioned struct begins with its size.
+    let stride = unsafe { first.cast::<u32>().read() } as usize;
+    if !stride.is_multiple_of(align_of::<T>()) {
+        return Err(Fault::invalid(what, format!("struct_size is {stride}; set it to the size of the struct")));
+    }
+    // SAFETY: struct i begins i strides after the first, by the caller's promise.
+    (0..count).map(|i| unsafe { versioned::read(first.byte_add(i * stride), what) }).collect()
+}
+
+/// End a simulation and wait for its threads. NULL is allowed and does nothing. From inside a callback of the
+/// same simulation, or while another thread uses it, MNS_ERROR_BUSY: nothing has happened.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_destroy(simulation: *mut mns_simulation) -> mns_result {
+    guard("mns_simulation_destroy", || SIMULATIONS.remove(simulation))
+}
+
+/// Compute the next frame. `progress` (may be NULL) is called on this thread several times a second with `user`
+/// (may be NULL) and returns non-zero to cancel. Borrowed arrays and texts of this simulation end here.
+/// Errors: CANCELLED, DIVERGED and MEMORY leave the last whole substep.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_step(
+    simulation: *mut mns_simulation,
+    progress: mns_progress_callback,
+    user: *mut c_void,
+) -> mns_result {
+    guard("mns_simulation_step", || {
+        let shared = SIMULATIONS.get(simulation)?;
+        advance(shared.change()?.get()?, progress, user)
+    })
+}
+
+/// Compute frames until `frame` is finished; nothing to do if it already is. Otherwise as
+/// mns_simulation_step. To go back, load a saved state or create the simulation anew.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_advance(
+    simulation: *mut mns_simulation,
+    frame: i64,
+    progress: mns_progress_callback,
+    user: *mut c_void,
+) -> mns_result {
+    guard("mns_simulation_advance", || {
+        let shared = SIMULATIONS.get(simulation)?;
+        let mut changing = shared.change()?;
+        let running = changing.get()?;
+        let ahead = frame.saturating_sub(running.simulation.frame());
+        if ahead > 10_000_000 {
+            return Err(Fault::invalid("frame", format!("{frame} is {ahead} frames ahead")));
+        }
+        (0..ahead).try_for_each(|_| advance(running, progress, user))
+    })
+}
+
+fn advance(running: &mut Running, callback: mns_progress_callback, user: *mut c_void) -> Result<(), Fault> {
+    running.forget_views();
+    let report = running.simulation.advance_frame(&mut |p| {
+        let Some(callback) = callback else { return false };
+        let progress = mns_progress::from(p);
+        // SAFETY: the host promised a callback that may be called with its own pointer.
+        as_host(|| unsafe { callback(user, &progress) }) != 0
+    })?;
+    for warning in &report.warnings {
+        log::warning(&format!("frame {}: {warning}", report.frame));
+    }
+    log::info(|| {
+        let r = &report;
+        format!("frame {}: {} substeps, {:.3} l, {:.2} s", r.frame, r.substeps, r.litres, r.seconds)
+    });
+    running.report = report;
+    Ok(())
+}
+
+/// Ask the call that is computing a frame to stop; it returns MNS_ERROR_CANCELLED within a second. May be called
+/// from any thread, also from a callback. Without such a call it does nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_interrupt(simulation: *const mns_simulation) -> mns_result {
+    guard("mns_simulation_interrupt", || {
+        SIMULATIONS.get(simulation)?.cancel.cancel();
+        Ok(())
+    })
+}
+
+/// Geometry of a collider.
+pub const MNS_GEOMETRY_COLLIDER: i32 = 0;
+/// Geometry of an emitter.
+pub const MNS_GEOMETRY_EMITTER: i32 = 1;
+/// Geometry of a body.
+pub const MNS_GEOMETRY_BODY: i32 = 2;
+
+/// Replace the geometry of a named object of the scene from the present frame on. `kind` is one of the MNS_GEOMETRY
+/// constants. `samples` are `count` meshes at rising frames (copied); one sample stands still, between two the
+/// surface moves in straight lines or with the velocities given, after the last it stands still. The object's own
+/// transform stays. Send samples for the frame to come before each step to feed an animated character.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_set_geometry(
+    simulation: *mut mns_simulation,
+    kind: i32,
+    name: *const c_char,
+    samples: *const mns_mesh_sample,
+    count: usize,
+) -> mns_result {
+    guard("mns_simulation_set_geometry", || {
+        // SAFETY: the header asks for text and for `count` samples with valid arrays.
+        let (name, samples) = unsafe {
+            let name = text(name, "name")?;
+            let samples = records(samples, count, "samples")?;
+            (name, samples.iter().map(|s| sample(s, name)).collect::<Result<Vec<_>, _>>()?)
+        };
+        check_samples(kind, name, &samples)?;
+        let shared = SIMULATIONS.get(simulation)?;
+        shared.change()?.get()?;
+        let message = "this simulator cannot exchange meshes".to_string();
+        Err(Error::Unsupported { what: name.to_string(), message }.into())
+    })
+}
+
+/// One mesh in time.
+struct Sample {
+    frame: f64,
+    mesh: TriMesh,
+    velocities: Option<Vec<crate::math::Vec3>>,
+}
+
+/// # Safety
+/// The arrays of the sample are valid.
+unsafe fn sample(s: &mns_mesh_sample, name: &str) -> Result<Sample, Fault> {
+    // SAFETY: the caller's promise.
+    let (mesh, velocities) = unsafe {
+        let mesh = TriMesh::new(s.positions.vectors(name)?, s.triangles.triangles(name)?);
+        (mesh, if s.velocities.count == 0 { None } else { Some(s.velocities.vectors(name)?) })
+    };
+    mesh.check(name)?;
+    if velocities.as_ref().is_some_and(|v| v.len() != mesh.positions.len()) {
+        return Err(Fault::invalid(name, "there must be as many velocities as points"));
+    }
+    Ok(Sample { frame: s.frame, mesh, velocities })
+}
+
+fn check_samples(kind: i32, name: &str, samples: &[Sample]) -> Result<(), Fault> {
+    if !(MNS_GEOMETRY_COLLIDER..=MNS_GEOMETRY_BODY).contains(&kind) {
+        return Err(Fault::invalid("kind", format!("{kind} is not one of the MNS_GEOMETRY constants")));
+    }
+    if samples.is_empty() {
+        return Err(Fault::invalid("samples", "there must be at least one"));
+    }
+    if samples.iter().any(|s| !s.frame.is_finite()) || samples.windows(2).any(|w| w[0].frame >= w[1].frame) {
+        return Err(Fault::invalid("samples", "frames must be finite and rising"));
+    }
+    let moves = |w: &[Sample]| w[0].velocities.is_some() || w[0].mesh.triangles == w[1].mesh.triangles;
+    if samples.windows(2).all(moves) {
+        return Ok(());
+    }
+    Err(Fault::invalid(name, "the triangles change from one sample to the next: give velocities"))
+}
+
+/// The complete state as bytes: a simulation of the same scene continues from it bit for bit. The bytes
+/// are borrowed until the next save, step, load or destroy. Also works after MNS_ERROR_PANIC, and then
+/// gives the last whole substep.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_save(simulation: *mut mns_simulation, out: *mut mns_array) -> mns_result {
+    guard("mns_simulation_save", || {
+        // SAFETY: the header asks for a place for an array.
+        let out = unsafe { Out::new(out, "out") }?;
+        let shared = SIMULATIONS.get(simulation)?;
+        let mut changing = shared.change_anyway()?;
+        let running = changing.get()?;
+        running.saved = running.simulation.save();
+        out.write(mns_array::of(&running.saved));
+        Ok(())
+    })
+}
+
+/// Save the state to a file. The file appears whole or not at all; an old one of the same name is replaced.
+/// `path` is UTF-8. Also works after MNS_ERROR_PANIC.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_save_file(
+    simulation: *mut mns_simulation,
+    path: *const c_char,
+) -> mns_result {
+    guard("mns_simulation_save_file", || {
+        // SAFETY: the header asks for text.
+        let path = unsafe { text(path, "path") }?;
+        let shared = SIMULATIONS.get(simulation)?;
+        let mut changing = shared.change_anyway()?;
+        Ok(io::atomic::write(Path::new(path), &changing.get()?.simulation.save())?)
+    })
+}
+
+/// Continue from saved bytes of the same scene. After an error the simulation is as it was.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_load(
+    simulation: *mut mns_simulation,
+    data: *const u8,
+    size: usize,
+) -> mns_result {
+    guard("mns_simulation_load", || {
+        // SAFETY: the header asks for `size` bytes.
+        let bytes = unsafe { bytes(data, size, "data") }?;
+        let shared = SIMULATIONS.get(simulation)?;
+        shared.change()?.get()?.load(bytes)
+    })
+}
+
+/// Continue from a file written by mns_simulation_save_file. After an error the simulation is as it was.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_load_file(
+    simulation: *mut mns_simulation,
+    path: *const c_char,
+) -> mns_result {
+    guard("mns_simulation_load_file", || {
+        // SAFETY: the header asks for text.
+        let path = unsafe { text(path, "path") }?;
+        let shared = SIMULATIONS.get(simulation)?;
+        let mut changing = shared.change()?;
+        let running = changing.get()?;
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, &e))?;
+        running.load(&bytes)
+    })
+}

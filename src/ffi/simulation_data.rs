@@ -1,0 +1,240 @@
+//! Reading a simulation: frames, reports and named fields as borrowed views.
+//!
+//! Views that must be computed, such as the surface, are made when they are first asked for and kept
+//! until the simulation changes, so const calls may run side by side.
+
+use super::array::mns_array;
+use super::fault::{Fault, c_text, mns_result};
+use super::guard::guard;
+use super::pointer::{Out, text};
+use super::records::mns_report;
+use super::simulation::{SIMULATIONS, mns_simulation};
+use super::versioned::VersionedOut;
+use crate::error::Result;
+use crate::geometry::TriMesh;
+use crate::simulation::Simulation;
+use crate::simulation::report::FrameReport;
+use std::ffi::{CStr, CString, c_char};
+use std::sync::OnceLock;
+
+/// A simulation and what was computed to show it.
+pub(super) struct Running {
+    pub simulation: Simulation,
+    pub report: FrameReport,
+    pub saved: Vec<u8>,
+    surface: OnceLock<Result<TriMesh>>,
+    poses: OnceLock<Vec<[f64; 8]>>,
+    report_text: OnceLock<CString>,
+}
+
+impl Running {
+    pub fn new(simulation: Simulation) -> Self {
+        Self {
+            report: simulation.report(),
+            simulation,
+            saved: Vec::new(),
+            surface: OnceLock::new(),
+            poses: OnceLock::new(),
+            report_text: OnceLock::new(),
+        }
+    }
+
+    /// The simulation is about to change.
+    pub fn forget_views(&mut self) {
+        self.saved = Vec::new();
+        self.surface = OnceLock::new();
+        self.poses = OnceLock::new();
+        self.report_text = OnceLock::new();
+    }
+
+    pub fn load(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.simulation.load(bytes)?;
+        self.forget_views();
+        self.report = self.simulation.report();
+        Ok(())
+    }
+
+    fn surface(&self) -> Result<&TriMesh, Fault> {
+        self.surface.get_or_init(|| self.simulation.surface()).as_ref().map_err(|e| e.clone().into())
+    }
+
+    fn poses(&self) -> &[[f64; 8]] {
+        self.poses.get_or_init(|| {
+            let row = |c: &crate::simulation::report::ColliderPose| {
+                let (t, q) = (c.translate, c.rotate_quaternion_wxyz);
+                [t[0], t[1], t[2], q[0], q[1], q[2], q[3], c.scale]
+            };
+            self.report.colliders.iter().map(row).collect()
+        })
+    }
+
+    fn field(&self, name: &str) -> Result<mns_array, Fault> {
+        let particles = self.simulation.particles();
+        Ok(match name {
+            "surface.position" => mns_array::of(&self.surface()?.positions),
+            "surface.triangle" => mns_array::of(&self.surface()?.triangles),
+            "surface.velocity" => {
+                let velocity = self.surface()?.attribute("velocity").map_or(&[][..], |a| &a.data);
+                mns_array::of(velocity).grouped(3)
+            }
+            "particle.position" => mns_array::of(&particles.position),
+            "particle.velocity" => mns_array::of(&particles.velocity),
+            "particle.id" => mns_array::of(&particles.id),
+            "collider.pose" => mns_array::of(self.poses()),
+            _ => return Err(unknown_field(name)),
+        })
+    }
+
+    fn report_text(&self) -> &CStr {
+        self.report_text.get_or_init(|| c_text(&serde_json::to_string(&self.report).unwrap_or_default()))
+    }
+}
+
+const FIELDS: [&CStr; 7] = [
+    c"surface.position",
+    c"surface.triangle",
+    c"surface.velocity",
+    c"particle.position",
+    c"particle.velocity",
+    c"particle.id",
+    c"collider.pose",
+];
+
+fn unknown_field(name: &str) -> Fault {
+    let known: Vec<_> = FIELDS.iter().map(|f| f.to_string_lossy()).collect();
+    Fault::invalid("name", format!("there is no field {name:?}; there are {}", known.join(", ")))
+}
+
+/// The last finished frame.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_frame(simulation: *const mns_simulation, out: *mut i64) -> mns_result {
+    guard("mns_simulation_frame", || {
+        // SAFETY: the header asks for a place for a number.
+        let out = unsafe { Out::new(out, "out") }?;
+        let shared = SIMULATIONS.get(simulation)?;
+        out.write(shared.read()?.get()?.simulation.frame());
+        Ok(())
+    })
+}
+
+/// Liquid in the scene in cubic metres: `volume` as measured, `expected` what was poured in less what left. Either
+/// may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_volume(
+    simulation: *const mns_simulation,
+    volume: *mut f64,
+    expected: *mut f64,
+) -> mns_result {
+    guard("mns_simulation_volume", || {
+        // SAFETY: the header asks for NULL or places for numbers.
+        let (volume, expected) =
+            unsafe { (Out::optional(volume, "volume")?, Out::optional(expected, "expected")?) };
+        let shared = SIMULATIONS.get(simulation)?;
+        let reading = shared.read()?;
+        let report = &reading.get()?.report;
+        volume.inspect(|v| v.write(1e-3 * report.litres));
+        expected.inspect(|e| e.write(1e-3 * report.litres_expected));
+        Ok(())
+    })
+}
+
+/// How the last frame went. Set out->struct_size first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_report(
+    simulation: *const mns_simulation,
+    out: *mut mns_report,
+) -> mns_result {
+    guard("mns_simulation_report", || {
+        // SAFETY: the header asks for a struct that begins with its size.
+        let out = unsafe { VersionedOut::new(out, "out") }?;
+        let shared = SIMULATIONS.get(simulation)?;
+        out.write(mns_report::from(&shared.read()?.get()?.report));
+        Ok(())
+    })
+}
+
+/// The same report with everything in it, also warnings and the places of colliders, as JSON. The text is
+/// borrowed until the simulation changes or ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_report_json(
+    simulation: *const mns_simulation,
+    out: *mut *const c_char,
+) -> mns_result {
+    guard("mns_simulation_report_json", || {
+        // SAFETY: the header asks for a place for a pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        let shared = SIMULATIONS.get(simulation)?;
+        out.write(shared.read()?.get()?.report_text().as_ptr());
+        Ok(())
+    })
+}
+
+/// A field by its name, as a flat view that is borrowed until the simulation changes or ends. Metres and metres a
+/// second, Y up, whatever the unit of the scene.
+///
+///     surface.position    f64 x 3    vertices of the liquid's surface
+///     surface.triangle    u32 x 3    its triangles, counter-clockwise from outside
+///     surface.velocity    f32 x 3    velocity at its vertices
+///     particle.position   f64 x 3    the particles of the liquid
+///     particle.velocity   f64 x 3
+///     particle.id         u64        never used twice
+///     collider.pose       f64 x 8    for each collider of the scene: translation, rotation as a quaternion w x y z,
+///                                    scale
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_field(
+    simulation: *const mns_simulation,
+    name: *const c_char,
+    out: *mut mns_array,
+) -> mns_result {
+    guard("mns_simulation_field", || {
+        // SAFETY: the header asks for text and for a place for an array.
+        let (name, out) = unsafe { (text(name, "name")?, Out::new(out, "out")?) };
+        let shared = SIMULATIONS.get(simulation)?;
+        out.write(shared.read()?.get()?.field(name)?);
+        Ok(())
+    })
+}
+
+/// The name of field number `index`, counted from 0, as static text; MNS_ERROR_INVALID after the last.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_field_name(
+    simulation: *const mns_simulation,
+    index: usize,
+    out: *mut *const c_char,
+) -> mns_result {
+    guard("mns_simulation_field_name", || {
+        // SAFETY: the header asks for a place for a pointer.
+        let out = unsafe { Out::new(out, "out") }?;
+        SIMULATIONS.get(simulation)?;
+        let name = FIELDS.get(index).ok_or_else(|| {
+            Fault::invalid("index", format!("field {index} of {}, counted from 0", FIELDS.len()))
+        })?;
+        out.write(name.as_ptr());
+        Ok(())
+    })
+}
+
+/// The triangles of a collider in its own coordinates, for pictures; place them with collider.pose. Borrowed until
+/// the simulation changes or ends. A plane has no triangles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_collider_mesh(
+    simulation: *const mns_simulation,
+    name: *const c_char,
+    positions: *mut mns_array,
+    triangles: *mut mns_array,
+) -> mns_result {
+    guard("mns_simulation_collider_mesh", || {
+        // SAFETY: the header asks for text and for places for two arrays.
+        let (name, positions, triangles) = unsafe {
+            (text(name, "name")?, Out::new(positions, "positions")?, Out::new(triangles, "triangles")?)
+        };
+        let shared = SIMULATIONS.get(simulation)?;
+        let reading = shared.read()?;
+        let meshes = reading.get()?.simulation.collider_meshes();
+        let found = meshes.iter().find(|c| c.name == name);
+        let found = found.ok_or_else(|| Fault::invalid("name", format!("there is no collider {name:?}")))?;
+        positions.write(mns_array::of(&found.mesh.positions));
+        triangles.write(mns_array::of(&found.mesh.triangles));
+        Ok(())
+    })
+}

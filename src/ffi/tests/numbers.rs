@@ -1,0 +1,158 @@
+//! Absurd numbers in every place that takes one: a code, never a crash, never much memory.
+
+use super::super::array::*;
+use super::super::fault::*;
+use super::super::grid::*;
+use super::super::log::mns_log_set;
+use super::super::records::*;
+use super::super::simulation::*;
+use super::super::simulation_data::*;
+use super::super::versioned::fresh;
+use super::exports::Stage;
+use super::{SCENE, message, reals};
+use std::ptr::{null, null_mut};
+
+const REALS: [f64; 11] = [
+    f64::NAN,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    0.0,
+    -1.0,
+    f64::MAX,
+    f64::MIN,
+    9.3e18,
+    1e-300,
+    1e300,
+    f64::MIN_POSITIVE,
+];
+const SIZES: [usize; 6] = [0, 1, 1 << 31, 1 << 32, 1 << 63, usize::MAX];
+
+/// A code of the list, whatever it is.
+fn answered(code: mns_result, what: &str) {
+    assert!((MNS_ERROR_HANDLE..=MNS_OK).contains(&code), "{what}: {code} {}", message());
+}
+
+#[test]
+fn absurd_reals_are_answered() {
+    for value in REALS {
+        for place in 0..4 {
+            let mut out = null_mut();
+            let mut o = mns_grid_options { cells: [4, 4, 1], cell: 0.1, threads: 1, ..fresh() };
+            if place < 3 { o.origin[place] = value } else { o.cell = value }
+            // SAFETY: all pointers are valid.
+            unsafe {
+                answered(mns_grid_create(&o, &mut out), "mns_grid_create");
+                mns_grid_destroy(out);
+            }
+        }
+        let stage = Stage::new();
+        for place in 0..3 {
+            let mut o = mns_pressure_options { dt: 0.01, tolerance: 1e-6, ..fresh() };
+            *[&mut o.dt, &mut o.tolerance, &mut o.expansion][place] = value;
+            // SAFETY: all pointers are valid.
+            answered(unsafe { mns_grid_solve_pressure(stage.grid, &o, null_mut()) }, "mns_grid_solve_pressure");
+        }
+        for name in [c"density", c"surface_pressure", c"velocity_x", c"velocity_y", c"solid_distance", c"pressure"] {
+            let count = match name.to_str().unwrap() {
+                "velocity_x" | "velocity_y" => 20,
+                "solid_distance" => 25,
+                "pressure" => 16,
+                _ => 1,
+            };
+            let o = mns_pressure_options { dt: 0.01, tolerance: 1e-6, ..fresh() };
+            let stage = Stage::new();
+            // SAFETY: all pointers are valid.
+            unsafe {
+                let code = mns_grid_set(stage.grid, name.as_ptr(), &reals(&vec![value; count]));
+                assert!(code == MNS_OK && value.is_finite() || code == MNS_ERROR_INVALID, "{name:?} {value}");
+                answered(mns_grid_solve_pressure(stage.grid, &o, null_mut()), "a solve");
+            }
+        }
+        let positions = [value; 9];
+        let sample = mns_mesh_sample {
+            frame: value,
+            positions: reals(&positions).grouped(3),
+            triangles: mns_array::of(&[[0u32, 1, 2]]),
+            ..fresh()
+        };
+        // SAFETY: all pointers are valid.
+        let code = unsafe { mns_simulation_set_geometry(stage.simulation, 0, c"post".as_ptr(), &sample, 1) };
+        answered(code, "mns_simulation_set_geometry");
+    }
+}
+
+#[test]
+fn absurd_sizes_are_answered() {
+    let stage = Stage::new();
+    let mut out = [0f32; 2];
+    for size in SIZES {
+        // SAFETY: pointers are valid, and what is larger than they are is refused before it is read.
+        unsafe {
+            let mut settings: mns_settings = fresh();
+            if size > 4096 || size == 0 {
+                assert_eq!(mns_settings_init(&mut settings, size), MNS_ERROR_INVALID);
+                let code = mns_simulation_set_geometry(stage.simulation, 0, c"post".as_ptr(), &fresh(), size);
+                assert_eq!(code, MNS_ERROR_INVALID, "{size}");
+            }
+            if size > 1 << 40 {
+                let array = mns_array { count: size, ..reals(&[1.0]) };
+                assert_eq!(mns_array_copy_f32(&array, out.as_mut_ptr(), usize::MAX), MNS_ERROR_INVALID);
+                assert_eq!(mns_grid_set(stage.grid, c"density".as_ptr(), &array), MNS_ERROR_INVALID);
+                assert_eq!(mns_simulation_load(stage.simulation, &0, size), MNS_ERROR_INVALID);
+            }
+            if size > 7 {
+                let code = mns_simulation_field_name(stage.simulation, size, &mut null());
+                assert_eq!(code, MNS_ERROR_INVALID);
+            }
+            let array = mns_array { stride: size, ..reals(&[1.0]) };
+            answered(mns_grid_set(stage.grid, c"density".as_ptr(), &array), "stride");
+            let mut grid = null_mut();
+            let o = mns_grid_options { cells: [size as u32, 3, u32::MAX], cell: 0.1, threads: 1, ..fresh() };
+            answered(mns_grid_create(&o, &mut grid), "cells");
+            mns_grid_destroy(grid);
+        }
+    }
+}
+
+#[test]
+fn absurd_whole_numbers_are_answered() {
+    let stage = Stage::new();
+    for value in [0, -1, 1, 8, i32::MIN, i32::MAX] {
+        // SAFETY: all pointers are valid.
+        unsafe {
+            let known = (0..=3).contains(&value);
+            assert_eq!(mns_log_set(value, None, null_mut()) == MNS_OK, known);
+            let array = mns_array { r#type: value, ..reals(&[1.0]) };
+            answered(mns_grid_set(stage.grid, c"density".as_ptr(), &array), "type");
+            let array = mns_array { width: value, ..reals(&[1.0]) };
+            let code = mns_grid_set(stage.grid, c"density".as_ptr(), &array);
+            assert_eq!(code == MNS_OK, value == 1, "{value}");
+            let o = mns_pressure_options { scheme: value, dt: 0.01, tolerance: 1e-6, ..fresh() };
+            answered(mns_grid_solve_pressure(stage.grid, &o, null_mut()), "scheme");
+            answered(mns_simulation_set_geometry(stage.simulation, value, c"post".as_ptr(), &fresh(), 1), "kind");
+            mns_result_name(value);
+            let settings = mns_settings { threads: value as u32 % 9, memory_limit: value as u64, ..fresh() };
+            let mut out = null_mut();
+            answered(mns_simulation_create(SCENE.as_ptr(), &settings, &mut out), "settings");
+            mns_simulation_destroy(out);
+        }
+    }
+    for frame in [i64::MIN, -1, 0, i64::MAX] {
+        // SAFETY: all pointers are valid.
+        let code = unsafe { mns_simulation_advance(stage.simulation, frame, None, null_mut()) };
+        assert_eq!(code == MNS_OK, frame < i64::MAX, "{frame}");
+    }
+    for frame in [i64::MIN, -5, i64::MAX] {
+        let scene = format!(r#"{{"meniscus": 1, "frames": [{frame}, {frame}]}}"#);
+        let scene = std::ffi::CString::new(scene).unwrap();
+        let mut out = null_mut();
+        // SAFETY: all pointers are valid.
+        unsafe {
+            answered(mns_simulation_create(scene.as_ptr(), null(), &mut out), "frames");
+            if !out.is_null() {
+                answered(mns_simulation_step(out, None, null_mut()), "a step");
+            }
+            mns_simulation_destroy(out);
+        }
+    }
+}
