@@ -193,6 +193,10 @@ impl MacGrid {
     pub fn max_speed(&self) -> f64 {
         let fastest = |a: usize| {
             let u = &self.velocity[a];
+            // Without liquid there are no tiles, and the greatest of nothing is minus infinity.
+            if u.is_empty() {
+                return 0.0;
+            }
             crate::math::ordered_max(u.len(), |r| u[r].iter().fold(0.0f64, |m, v| m.max(v.abs())))
         };
         (0..self.tiles.axes()).map(fastest).fold(0.0f64, |s, m| s.hypot(m))
