@@ -6,7 +6,7 @@
 //!
 //! Layers, lowest first; a module imports only from lower ones:
 //! {error, cancel, math} → {geometry, linalg} → {grid, mesh} → field → {scene, surface} → solver →
-//! simulation → {io, ffi, bin}.
+//! simulation → io → {ffi, bin}.
 
 pub mod cancel;
 pub mod error;

@@ -333,7 +333,11 @@ pub unsafe extern "C" fn mns_simulation_load_file(
         let shared = SIMULATIONS.get(simulation)?;
         let mut changing = shared.change()?;
         let running = changing.get()?;
-        let bytes = std::fs::read(path).map_err(|e| Error::io(path, &e))?;
-        running.load(&bytes)
+        let told = |e: std::io::Error| Error::io(path, &e);
+        // A device or a pipe might never end, or never begin.
+        if !std::fs::metadata(path).map_err(told)?.is_file() {
+            return Err(Fault::invalid(path, "is not a file"));
+        }
+        running.load(&std::fs::read(path).map_err(told)?)
     })
 }

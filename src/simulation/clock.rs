@@ -36,6 +36,18 @@ impl Clock {
         }
     }
 
+    /// A frame that was left before its end, as numbers: seconds, seconds to go, substeps, shortest.
+    pub fn state(&self) -> [f64; 4] {
+        [self.length, self.left, self.done as f64, self.shortest]
+    }
+
+    /// The clock of a frame that was left before its end; None if the numbers cannot be.
+    pub fn resume(state: [f64; 4], least: u32, most: u32) -> Option<Self> {
+        let [length, left, done, shortest] = state;
+        let sound = length.is_finite() && (0.0..=length).contains(&left) && shortest > 0.0 && done >= 0.0;
+        sound.then(|| Self { left, done: done as u32, shortest, ..Self::new(length, least, most) })
+    }
+
     /// Length of the next substep; None when the frame is complete.
     pub fn next(&mut self, limits: &[Limit]) -> Option<f64> {
         // Below this the rest of the frame is rounding.

@@ -63,6 +63,8 @@ pub struct Simulation {
     /// Volume that each source with a rate should have given so far, m³.
     due: Vec<f64>,
     frame: i64,
+    /// How far the next frame has come, if it was stopped before its end.
+    unfinished: Option<Clock>,
     settings: Settings,
     pool: Pool,
     cancel: Cancel,
@@ -90,6 +92,7 @@ impl Simulation {
             sources,
             liquid: Box::new(liquid),
             frame,
+            unfinished: None,
             settings: settings.clone(),
             pool,
             cancel: Cancel::new(),
@@ -112,7 +115,8 @@ impl Simulation {
     }
 
     /// Go to the next frame. `watch` is called on this thread several times a second and returns true
-    /// to cancel. After an error the simulation is as it was after the last finished substep's frame.
+    /// to cancel. After an error the simulation is as it was after the last finished substep, and the
+    /// next call goes on from there to the same frame.
     pub fn advance_frame(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<FrameReport> {
         let start = Instant::now();
         self.cancel.reset();
@@ -124,8 +128,9 @@ impl Simulation {
             litres: 1e3 * self.liquid.amount().volume,
         });
         let cancel = self.cancel.clone();
-        let Self { scene, world, sources, liquid, due, frame, settings, pool, .. } = self;
-        let mut frame_work = FrameWork { scene, world, sources, liquid: liquid.as_mut(), due, settings };
+        let Self { scene, world, sources, liquid, due, frame, unfinished, settings, pool, .. } = self;
+        let liquid = liquid.as_mut();
+        let mut frame_work = FrameWork { scene, world, sources, liquid, due, unfinished, settings };
         let report =
             watch::run(pool, &cancel, &progress, watch, || frame_work.run(*frame, &cancel, &progress))?;
         self.frame += 1;
@@ -194,6 +199,7 @@ impl Simulation {
         let mut out = Writer::new();
         out.u64s("frame", &[self.frame as u64]);
         out.f64s("due", &self.due);
+        out.f64s("unfinished", self.unfinished.as_ref().map(Clock::state).as_ref().map_or(&[], |s| s));
         self.liquid.save(&mut out);
         out.finish()
     }
@@ -205,12 +211,28 @@ impl Simulation {
         let frame = from.expect("frame", frame, 1)?[0] as i64;
         let due = from.f64s("due")?;
         let due = from.expect("due", due, self.due.len())?;
+        let unfinished = self.read_clock(&mut from)?;
         let at = frame as f64;
         let solids = self.world.solids(at, at, 0.0, viscosity(&self.scene, at));
         let liquid = &mut self.liquid;
         self.pool.install(|| liquid.load(&mut from, &solids))?;
-        (self.frame, self.due) = (frame, due);
+        (self.frame, self.due, self.unfinished) = (frame, due, unfinished);
         Ok(())
+    }
+
+    fn read_clock(&self, from: &mut Reader) -> Result<Option<Clock>> {
+        let state = from.f64s("unfinished")?;
+        if state.is_empty() {
+            return Ok(None);
+        }
+        let state = from.expect("unfinished", state, 4)?;
+        let o = &self.scene.simulator;
+        let clock = Clock::resume([state[0], state[1], state[2], state[3]], o.substeps_min, o.substeps_max);
+        clock.map(Some).ok_or_else(|| Error::Format {
+            file: "saved state".into(),
+            place: "unfinished".into(),
+            message: "a frame cannot be left like this".into(),
+        })
     }
 
     /// How big a scene will be, from its description alone.
@@ -226,23 +248,30 @@ struct FrameWork<'a> {
     sources: &'a [Source],
     liquid: &'a mut dyn Liquid,
     due: &'a mut [f64],
+    unfinished: &'a mut Option<Clock>,
     settings: &'a Settings,
 }
 
 impl FrameWork<'_> {
-    /// All substeps from a frame to the next.
+    /// All substeps from a frame to the next that are still to be done.
     fn run(&mut self, frame: i64, cancel: &Cancel, progress: &Mutex<Progress>) -> Result<FrameReport> {
         let (first, last) = (frame as f64, (frame + 1) as f64);
         let length = self.scene.seconds(last) - self.scene.seconds(first);
         let o = &self.scene.simulator;
-        let mut clock = Clock::new(length, o.substeps_min, o.substeps_max);
+        let mut clock = match self.unfinished.take() {
+            Some(clock) => clock,
+            None => Clock::new(length, o.substeps_min, o.substeps_max),
+        };
         let mut report = FrameReport::default();
         while let Some(dt) = clock.next(&self.limits(first + clock.fraction(), length)) {
             let from = first + clock.fraction();
+            // Kept until the substep is done, for whoever goes on after an error.
+            *self.unfinished = Some(clock.clone());
             clock.advance(dt);
             // The last substep ends on the frame exactly, so that a resumed run stands there too.
             let to = if clock.fraction() >= 1.0 { last } else { first + clock.fraction() };
             let step = self.substep(from, to, dt, cancel, progress)?;
+            *self.unfinished = Some(clock.clone());
             report.add(&step);
             if step.refused_inflow > 0.0 {
                 note(&mut report.warnings, "a collider compresses liquid that cannot escape");
@@ -253,6 +282,7 @@ impl FrameWork<'_> {
             });
             self.check_memory()?;
         }
+        *self.unfinished = None;
         report.rule = clock.rule().to_string();
         if clock.substeps() > MANY_SUBSTEPS {
             let text = format!("{} substeps because of {}", clock.substeps(), clock.rule());

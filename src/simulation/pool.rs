@@ -8,6 +8,11 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+/// More threads than any machine of today has are a mistake.
+const MAX_THREADS: usize = 1024;
+/// Bytes of stack for each thread.
+const STACK: usize = 4 << 20;
+
 /// Threads of one simulation.
 pub struct Pool {
     // Fields are dropped in this order: first the threads are told to end, then they are waited for.
@@ -25,13 +30,12 @@ impl Pool {
     pub fn new(threads: Option<usize>) -> Result<Self> {
         let handles = Handles::default();
         let kept = handles.clone();
-        let mut builder = rayon::ThreadPoolBuilder::new();
-        if let Some(n) = threads {
-            builder = builder.num_threads(n.clamp(1, 1024));
-        }
+        // Both numbers are given, so that nothing is looked up in the environment.
+        let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, MAX_THREADS));
         let spawn = move |thread: rayon::ThreadBuilder| {
             let named = std::thread::Builder::new().name(format!("meniscus-{}", thread.index()));
-            let handle = named.spawn(|| thread.run())?;
+            let handle = named.stack_size(STACK).spawn(|| thread.run())?;
             kept.lock().unwrap_or_else(|e| e.into_inner()).push(handle);
             Ok(())
         };
