@@ -1,7 +1,7 @@
 //! The pieces door: one grid, one solve, no scene.
 
 use super::array::mns_array;
-use super::fault::{Fault, MNS_ERROR_UNSUPPORTED, mns_result};
+use super::fault::{Fault, mns_result};
 use super::guard::guard;
 use super::handle::Table;
 use super::pointer::{Out, check, text};
@@ -10,7 +10,7 @@ use super::versioned::{VersionedOut, fresh, read};
 use crate::cancel::Cancel;
 use crate::math::Vec3;
 use crate::simulation::Pool;
-use crate::solver::mac::{Block, BlockField, BlockOptions, Place};
+use crate::solver::mac::{Block, BlockField, BlockOptions, Place, Scheme};
 use std::ffi::c_char;
 use std::sync::OnceLock;
 
@@ -138,19 +138,18 @@ pub unsafe extern "C" fn mns_grid_solve_pressure(
             let info = if info.is_null() { None } else { Some(VersionedOut::new(info, "info")?) };
             (read(options, "options")?, info)
         };
-        match o.scheme {
-            MNS_SCHEME_AREA => {}
-            MNS_SCHEME_VOLUME => {
-                let message = "this build has no scheme volume".to_string();
-                return Err(Fault { code: MNS_ERROR_UNSUPPORTED, message });
+        let scheme = match o.scheme {
+            MNS_SCHEME_AREA => Scheme::Area,
+            MNS_SCHEME_VOLUME => Scheme::Volume,
+            other => {
+                return Err(Fault::invalid("scheme", format!("{other} is not one of the MNS_SCHEME constants")));
             }
-            other => return Err(Fault::invalid("scheme", format!("{other} is not one of the MNS_SCHEME constants"))),
-        }
+        };
         let shared = GRIDS.get(grid)?;
         let mut changing = shared.change()?;
         let Grid { block, pool, cancel, .. } = changing.get()?;
         cancel.reset();
-        let options = BlockOptions { dt: o.dt, tolerance: o.tolerance, expansion: o.expansion };
+        let options = BlockOptions { scheme, dt: o.dt, tolerance: o.tolerance, expansion: o.expansion };
         let (done, unknowns) = pool.install(|| block.project(&options, cancel))?;
         if let Some(info) = info {
             info.write(mns_solve_info {

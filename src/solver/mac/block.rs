@@ -11,17 +11,15 @@
 //! The outside of the block is solid: its border faces are closed and move with the solid velocity
 //! given there, which is also how liquid is let in or out at a known rate.
 //!
-//! Scheme `area`: the face graph of [`super::project`] with the open area of each face as its weight
-//! and the surface at the share θ = φ_a/(φ_a − φ_b) of the way from a liquid cell a to an air cell b
-//! [GFCK02], [NMG09]. With a density that varies, a face between cells of ρ_a and ρ_b accelerates as
-//! if of (ρ_a + ρ_b)/2, which enters as a longer way for the pressure to drop over. Checked below: a
-//! linear pressure is exact under any gravity, in any container, with any plane surface; and both
-//! ways to build the graph agree.
+//! Both schemes hand a face graph to [`crate::solver::pressure`]; they differ in its weights, see
+//! [`super::block_weights`]. With a density that varies, a face between cells of ρ_a and ρ_b
+//! accelerates as if of (ρ_a + ρ_b)/2, which enters as a longer way for the pressure to drop over.
+//! Checked in block_tests.rs: a linear pressure is exact under any gravity, in any container, with any
+//! plane surface (scheme `area`); still water stays still under gravity along an axis (`volume`).
 
-use super::pressure::LEAST_THETA;
+use super::block_weights::Weights;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::geometry::fraction;
 use crate::math::Vec3;
 use crate::mesh::{AIR, FaceGraph};
 use crate::solver::pressure::{self, Projection};
@@ -69,9 +67,20 @@ impl BlockField {
     }
 }
 
+/// How cut cells and faces are weighed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheme {
+    /// Open areas and the distance to the surface: second order.
+    #[default]
+    Area,
+    /// Volumes of liquid round cells and faces: the variational form, which sees small drops.
+    Volume,
+}
+
 /// What a solve is told.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockOptions {
+    pub scheme: Scheme,
     /// Step, s.
     pub dt: f64,
     /// Relative residual at which the solve stops.
@@ -83,11 +92,11 @@ pub struct BlockOptions {
 /// A box of cubic cells.
 #[derive(Clone, Debug)]
 pub struct Block {
-    cells: [usize; 3],
+    pub(super) cells: [usize; 3],
     origin: Vec3,
     h: f64,
-    liquid: Vec<f64>,
-    solid: Vec<f64>,
+    pub(super) liquid: Vec<f64>,
+    pub(super) solid: Vec<f64>,
     velocity: [Vec<f64>; 3],
     solid_velocity: [Vec<f64>; 3],
     density: Vec<f64>,
@@ -232,12 +241,12 @@ impl Block {
         }
     }
 
-    fn at(&self, place: Place, [i, j, k]: [usize; 3]) -> usize {
+    pub(super) fn at(&self, place: Place, [i, j, k]: [usize; 3]) -> usize {
         let n = self.extent(place);
         (k * n[1] + j) * n[0] + i
     }
 
-    fn each(&self, place: Place, mut f: impl FnMut([usize; 3])) {
+    pub(super) fn each(&self, place: Place, mut f: impl FnMut([usize; 3])) {
         let n = self.extent(place);
         for k in 0..n[2] {
             for j in 0..n[1] {
@@ -246,27 +255,28 @@ impl Block {
         }
     }
 
-    /// Project the velocities so that liquid keeps its volume and does not enter solids: scheme `area`.
+    /// Project the velocities so that liquid keeps its volume and does not enter solids. Returns also
+    /// the number of unknowns. After an error the fields are as they were.
     pub fn project(&mut self, options: &BlockOptions, cancel: &Cancel) -> Result<(Projection, usize)> {
         self.check(options)?;
-        for axis in 0..self.axes() {
-            self.known[axis] = filled(self.count(Place::Face(axis)), 0)?;
-            if self.velocity[axis].is_empty() {
-                self.velocity[axis] = filled(self.count(Place::Face(axis)), 0.0)?;
-            }
+        let weights = match options.scheme {
+            Scheme::Area => Weights::area(self)?,
+            Scheme::Volume => Weights::volume(self)?,
+        };
+        let mut velocity = self.start_velocity()?;
+        if options.scheme == Scheme::Volume {
+            self.apply_surface_pressure(&mut velocity, options.dt);
         }
-        if self.pressure.is_empty() {
-            self.pressure = filled(self.count(Place::Centre), 0.0)?;
-        }
-        let numbers = self.number_cells()?;
+        let numbers = self.number_cells(&weights)?;
         let unknowns = numbers.iter().filter(|n| **n != AIR).count();
-        let (mut graph, places) = self.build(&numbers, unknowns, options);
-        let mut p = filled(unknowns, 0.0)?;
-        numbers.iter().zip(&self.pressure).filter(|(n, _)| **n != AIR).for_each(|(n, v)| p[*n as usize] = *v);
+        let (mut graph, places) = self.build(&weights, &velocity, &numbers, unknowns, options);
+        let mut p = self.first_guess(&weights, &numbers, unknowns, options.scheme)?;
         cancel.check()?;
         let scale = options.dt / self.reference_density();
         let report = pressure::project(&mut graph, scale, &mut p, options.tolerance, cancel)?;
-        self.write_back(&graph, &places, &numbers, &p);
+        self.velocity = velocity;
+        self.write_velocity(&weights, &graph, &places, &numbers)?;
+        self.write_pressure(&weights, &numbers, &p, options.scheme)?;
         Ok((report, unknowns))
     }
 
@@ -291,42 +301,53 @@ impl Block {
         if values.len() == 1 { values[0] } else { values[cell] }
     }
 
-    fn is_border(&self, axis: usize, at: [usize; 3]) -> bool {
+    pub(super) fn is_border(&self, axis: usize, at: [usize; 3]) -> bool {
         at[axis] == 0 || at[axis] == self.cells[axis]
     }
 
-    /// Share of a face that is open to liquid.
-    fn open(&self, axis: usize, at: [usize; 3]) -> f64 {
-        if self.is_border(axis, at) {
-            return 0.0;
+    /// The velocities as set, or at rest.
+    fn start_velocity(&self) -> Result<[Vec<f64>; 3]> {
+        let mut out: [Vec<f64>; 3] = Default::default();
+        for (axis, u) in out.iter_mut().enumerate().take(self.axes()) {
+            *u = match self.velocity[axis].is_empty() {
+                true => filled(self.count(Place::Face(axis)), 0.0)?,
+                false => self.velocity[axis].clone(),
+            };
         }
-        if self.solid.is_empty() {
-            return 1.0;
-        }
-        let node = |d: [usize; 3]| self.solid[self.at(Place::Node, [at[0] + d[0], at[1] + d[1], at[2] + d[2]])];
-        let unit = |a: usize| std::array::from_fn(|b| (a == b) as usize);
-        let (a, b) = ((axis + 1) % 3, (axis + 2) % 3);
-        if self.axes() == 2 {
-            let along = unit(1 - axis);
-            return 1.0 - fraction::segment([node([0; 3]), node(along)]);
-        }
-        let (ua, ub) = (unit(a), unit(b));
-        let both = std::array::from_fn(|c| ua[c] + ub[c]);
-        1.0 - fraction::rectangle([node([0; 3]), node(ua), node(ub), node(both)])
+        Ok(out)
     }
 
-    /// A number for each cell whose centre is in liquid and that has an open face.
-    fn number_cells(&self) -> Result<Vec<u32>> {
+    /// Scheme `volume` solves for the pressure above that at the surface; what is left of it is the
+    /// gradient of the surface's own pressure, u ← u − Δt/ρ ∇p_surface.
+    fn apply_surface_pressure(&self, velocity: &mut [Vec<f64>; 3], dt: f64) {
+        if self.surface_pressure.len() == 1 {
+            return;
+        }
+        for (axis, u) in velocity.iter_mut().enumerate().take(self.axes()) {
+            self.each(Place::Face(axis), |at| {
+                if let (Some(low), Some(high)) = self.sides(axis, at) {
+                    let rho = 0.5
+                        * (Self::cell_value(&self.density, low) + Self::cell_value(&self.density, high));
+                    let rise = self.surface_pressure[high] - self.surface_pressure[low];
+                    u[self.at(Place::Face(axis), at)] -= dt / rho * rise / self.h;
+                }
+            });
+        }
+    }
+
+    /// A number for each cell that is liquid and has an open face.
+    fn number_cells(&self, weights: &Weights) -> Result<Vec<u32>> {
         let mut numbers = filled(self.count(Place::Centre), AIR)?;
         let mut next = 0;
         self.each(Place::Centre, |at| {
             let cell = self.at(Place::Centre, at);
+            let open = |axis: usize, at| weights.open[axis][self.at(Place::Face(axis), at)] > 0.0;
             let has_open = (0..self.axes()).any(|axis| {
                 let mut up = at;
                 up[axis] += 1;
-                self.open(axis, at) > 0.0 || self.open(axis, up) > 0.0
+                open(axis, at) || open(axis, up)
             });
-            if self.liquid[cell] < 0.0 && has_open {
+            if weights.liquid[cell] > 0.0 && has_open {
                 numbers[cell] = next;
                 next += 1;
             }
@@ -335,7 +356,14 @@ impl Block {
     }
 
     /// The graph, and for each of its faces (axis, place, whether it is counted against the axis).
-    fn build(&self, numbers: &[u32], unknowns: usize, options: &BlockOptions) -> (FaceGraph, Vec<(usize, usize, bool)>) {
+    fn build(
+        &self,
+        weights: &Weights,
+        velocity: &[Vec<f64>; 3],
+        numbers: &[u32],
+        unknowns: usize,
+        options: &BlockOptions,
+    ) -> (FaceGraph, Vec<(usize, usize, bool)>) {
         let mut graph = FaceGraph::with_cells(unknowns);
         graph.source.fill(options.expansion * self.h.powi(3));
         let mut places = Vec::new();
@@ -343,13 +371,12 @@ impl Block {
             self.each(Place::Face(axis), |at| {
                 let face = self.at(Place::Face(axis), at);
                 let (low, high) = self.sides(axis, at);
-                let open = self.open(axis, at);
-                self.push_wall(&mut graph, numbers, axis, face, [low, high], 1.0 - open);
-                if let (Some(low), Some(high), true) = (low, high, open > 0.0) {
-                    let area = open * self.h * self.h;
-                    if let Some(reversed) = self.push_face(&mut graph, numbers, axis, face, [low, high], area) {
-                        places.push((axis, face, reversed));
-                    }
+                self.push_wall(&mut graph, weights, numbers, axis, face, [low, high]);
+                if let (Some(low), Some(high), true) = (low, high, weights.open[axis][face] > 0.0) {
+                    let u = velocity[axis][face];
+                    let pushed =
+                        self.push_face(&mut graph, weights, numbers, axis, face, [low, high], u, options.scheme);
+                    places.extend(pushed.map(|reversed| (axis, face, reversed)));
                 }
             });
         }
@@ -365,80 +392,121 @@ impl Block {
         (below, above)
     }
 
-    /// The closed part of a face pushes with the solid's velocity.
+    /// The closed part of a face pushes with the solid's velocity, less what stays inside the solid.
     fn push_wall(
         &self,
         graph: &mut FaceGraph,
+        weights: &Weights,
         numbers: &[u32],
         axis: usize,
         face: usize,
         [low, high]: [Option<usize>; 2],
-        closed: f64,
     ) {
         let velocity = &self.solid_velocity[axis];
-        if velocity.is_empty() || closed == 0.0 {
+        if velocity.is_empty() {
             return;
         }
-        let q = closed * self.h * self.h * velocity[face];
-        for (cell, out) in [(low, q), (high, -q)] {
-            if let Some(n) = cell.map(|c| numbers[c]).filter(|n| *n != AIR) {
-                graph.solid_outflow[n as usize] += out;
+        let closed = 1.0 - weights.open[axis][face];
+        let q = self.h * self.h * velocity[face];
+        for (cell, sign) in [(low, 1.0), (high, -1.0)] {
+            if let Some((cell, n)) = cell.map(|c| (c, numbers[c])).filter(|(_, n)| *n != AIR) {
+                graph.solid_outflow[n as usize] += sign * q * (closed - weights.solid[cell]);
             }
         }
     }
 
     /// Add an open face; None if no liquid is near, else whether it is counted against the axis.
+    #[allow(clippy::too_many_arguments)]
     fn push_face(
         &self,
         graph: &mut FaceGraph,
+        weights: &Weights,
         numbers: &[u32],
         axis: usize,
         face: usize,
         [low, high]: [usize; 2],
-        area: f64,
+        u: f64,
+        scheme: Scheme,
     ) -> Option<bool> {
         let (a, b) = (numbers[low], numbers[high]);
-        let u = self.velocity[axis][face];
+        let (area, part) = (weights.open[axis][face] * self.h * self.h, weights.length[axis][face]);
         let rho = |c: usize| Self::cell_value(&self.density, c) / self.reference_density();
-        let cut = |near: usize, far: usize| {
-            let theta = self.liquid[near] / (self.liquid[near] - self.liquid[far]);
-            // A neighbour that is liquid but closed on all sides counts as air at half the way.
-            if theta.is_finite() && (0.0..=1.0).contains(&theta) { theta.max(LEAST_THETA) } else { 0.5 }
-        };
-        let surface = |near: usize, far: usize, theta: f64| {
+        let surface = |near: usize, far: usize| {
             let p = |c: usize| Self::cell_value(&self.surface_pressure, c);
-            p(near) + theta * (p(far) - p(near))
+            if scheme == Scheme::Area { p(near) + part * (p(far) - p(near)) } else { 0.0 }
         };
-        let mut to_air = |near: usize, far: usize, u: f64| {
-            let theta = cut(near, far);
-            let length = self.h * theta * rho(near);
-            graph.push(numbers[near], AIR, area, length, u, surface(near, far, theta));
-        };
+        let to_air = |near: usize| self.h * part * rho(near);
         match (a != AIR, b != AIR) {
             (false, false) => return None,
-            (true, false) => to_air(low, high, u),
-            (false, true) => to_air(high, low, -u),
-            (true, true) => graph.push(a, b, area, self.h * 0.5 * (rho(low) + rho(high)), u, 0.0),
+            (true, false) => graph.push(a, AIR, area, to_air(low), u, surface(low, high)),
+            (false, true) => graph.push(b, AIR, area, to_air(high), -u, surface(high, low)),
+            (true, true) => {
+                // The surface may pass between the sides of a face that scheme `area` calls liquid.
+                let part = if scheme == Scheme::Area { 1.0 } else { part };
+                graph.push(a, b, area, self.h * part * 0.5 * (rho(low) + rho(high)), u, 0.0);
+            }
         }
         Some(a == AIR)
     }
 
-    fn write_back(&mut self, graph: &FaceGraph, places: &[(usize, usize, bool)], numbers: &[u32], p: &[f64]) {
+    fn first_guess(
+        &self,
+        weights: &Weights,
+        numbers: &[u32],
+        unknowns: usize,
+        scheme: Scheme,
+    ) -> Result<Vec<f64>> {
+        let mut p = filled(unknowns, 0.0)?;
+        for (cell, &n) in numbers.iter().enumerate().filter(|(_, n)| **n != AIR) {
+            let known = self.pressure.get(cell).copied().unwrap_or(0.0);
+            p[n as usize] = match scheme {
+                Scheme::Area => known,
+                Scheme::Volume => {
+                    weights.liquid[cell] * (known - Self::cell_value(&self.surface_pressure, cell))
+                }
+            };
+        }
+        Ok(p)
+    }
+
+    fn write_pressure(&mut self, weights: &Weights, numbers: &[u32], p: &[f64], scheme: Scheme) -> Result<()> {
+        let value = |(cell, &n): (usize, &u32)| match (n, scheme) {
+            (AIR, _) => 0.0,
+            (n, Scheme::Area) => p[n as usize],
+            (n, Scheme::Volume) => {
+                Self::cell_value(&self.surface_pressure, cell) + p[n as usize] / weights.liquid[cell]
+            }
+        };
+        let mut pressure = room(numbers.len())?;
+        pressure.extend(numbers.iter().enumerate().map(value));
+        self.pressure = pressure;
+        Ok(())
+    }
+
+    fn write_velocity(
+        &mut self,
+        weights: &Weights,
+        graph: &FaceGraph,
+        places: &[(usize, usize, bool)],
+        numbers: &[u32],
+    ) -> Result<()> {
+        for axis in 0..self.axes() {
+            self.known[axis] = filled(self.count(Place::Face(axis)), 0)?;
+        }
         for (f, &(axis, face, reversed)) in places.iter().enumerate() {
             let u = graph.velocity[f];
             self.velocity[axis][face] = if reversed { -u } else { u };
             self.known[axis][face] = 1;
         }
-        let value = |n: u32| if n == AIR { 0.0 } else { p[n as usize] };
-        self.pressure.iter_mut().zip(numbers).for_each(|(f, &n)| *f = value(n));
         // A closed face beside liquid goes with the solid.
         for axis in 0..self.axes() {
             let mut closed = Vec::new();
             self.each(Place::Face(axis), |at| {
                 let (low, high) = self.sides(axis, at);
                 let wet = [low, high].into_iter().flatten().any(|c| numbers[c] != AIR);
-                if wet && self.open(axis, at) == 0.0 {
-                    closed.push(self.at(Place::Face(axis), at));
+                let face = self.at(Place::Face(axis), at);
+                if wet && weights.open[axis][face] == 0.0 {
+                    closed.push(face);
                 }
             });
             for face in closed {
@@ -446,6 +514,7 @@ impl Block {
                 self.known[axis][face] = 1;
             }
         }
+        Ok(())
     }
 }
 
@@ -461,109 +530,12 @@ fn room<T>(count: usize) -> Result<Vec<T>> {
     Ok(out)
 }
 
-fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>> {
+pub(super) fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>> {
     let mut out = room(count)?;
     out.resize(count, value);
     Ok(out)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OPTIONS: BlockOptions = BlockOptions { dt: 0.02, tolerance: 1e-13, expansion: 0.0 };
-
-    /// A block with a ball in it, a tilted floor, and still water under a tilted gravity.
-    fn still(cells: [usize; 3]) -> (Block, Vec3) {
-        let h = 1.0 / cells[0] as f64;
-        let mut block = Block::new(cells, Vec3::new(-0.3, 0.2, 0.1), h).unwrap();
-        let flat = block.axes() == 2;
-        let g = Vec3::new(1.5, -9.0, if flat { 0.0 } else { 2.5 });
-        let up = -g.normalize();
-        let through = Vec3::new(0.2, 0.62, if flat { 0.1 + 0.5 * h } else { 0.45 });
-        let surface: Vec<f64> =
-            block.positions(Place::Centre).unwrap().iter().map(|x| (x - through).dot(&up)).collect();
-        let floor = Vec3::new(0.3, 1.0, 0.0).normalize();
-        let solid = |x: &Vec3| {
-            let ball = (x - Vec3::new(0.3, 0.5, through.z)).norm() - 0.13;
-            ball.min((x - Vec3::new(0.2, 0.3, 0.1)).dot(&floor))
-        };
-        let solid = block.positions(Place::Node).unwrap().iter().map(solid).collect();
-        block.set(BlockField::LiquidDistance, surface, "liquid").unwrap();
-        block.set(BlockField::SolidDistance, solid, "solid").unwrap();
-        block.set(BlockField::Density, vec![800.0], "density").unwrap();
-        for axis in 0..block.axes() {
-            let u = vec![g[axis] * OPTIONS.dt; block.count(Place::Face(axis))];
-            block.set(BlockField::Velocity(axis), u, "velocity").unwrap();
-        }
-        (block, g)
-    }
-
-    #[test]
-    fn still_water_stays_still_in_any_container_under_any_gravity() {
-        for cells in [[16, 16, 1], [10, 12, 9]] {
-            let (mut block, g) = still(cells);
-            let (done, unknowns) = block.project(&OPTIONS, &Cancel::new()).unwrap();
-            assert!(done.solve.unwrap().converged() && unknowns > 50 && done.closed_regions == 0);
-            let weight = 800.0 * g.norm();
-            for (cell, p) in block.get(BlockField::Pressure).iter().enumerate() {
-                let depth = -block.get(BlockField::LiquidDistance)[cell];
-                // Cells without a number have pressure 0. The rest is the tolerance times the condition
-                // of the system, some hundreds.
-                assert!(*p == 0.0 || (p - weight * depth).abs() < 1e-9 * weight, "{p} {}", weight * depth);
-            }
-            for axis in 0..block.axes() {
-                let known = block.known(axis).iter().zip(block.get(BlockField::Velocity(axis)));
-                let fastest = known.filter(|(k, _)| **k == 1).map(|(_, u)| u.abs()).fold(0.0, f64::max);
-                assert!(fastest < 1e-9 * g.norm() * OPTIONS.dt, "{fastest}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_interface_of_two_densities_stands_still() {
-        // Light above heavy in a closed column; the face between accelerates as their mean.
-        let mut block = Block::new([1, 8, 1], Vec3::zeros(), 0.1).unwrap();
-        block.set(BlockField::LiquidDistance, vec![-1.0; 8], "liquid").unwrap();
-        let rho: Vec<f64> = (0..8).map(|j| if j < 4 { 1000.0 } else { 1.0 }).collect();
-        block.set(BlockField::Density, rho, "density").unwrap();
-        block.set(BlockField::Velocity(1), vec![-9.81 * OPTIONS.dt; 9], "velocity").unwrap();
-        let (done, _) = block.project(&OPTIONS, &Cancel::new()).unwrap();
-        assert_eq!(done.closed_regions, 1);
-        let p = block.get(BlockField::Pressure);
-        for j in 0..7 {
-            let rho = [1000.0, 1000.0, 1000.0, 500.5, 1.0, 1.0, 1.0][j];
-            // Relative to the whole column, which is what the residual is measured by.
-            assert!((p[j] - p[j + 1] - rho * 0.981).abs() < 1e-8 * 4000.0, "{j}");
-        }
-    }
-
-    #[test]
-    fn a_moving_border_pushes_liquid_through_the_surface() {
-        let mut block = Block::new([4, 4, 1], Vec3::zeros(), 1.0).unwrap();
-        let y: Vec<f64> = block.positions(Place::Node).unwrap().iter().map(|x| x.y - 3.0).collect();
-        block.set_liquid_at_nodes(&y, "liquid").unwrap();
-        // The floor rises at 2 m/s, so everything does.
-        let floor = (0..20).map(|f| if f < 4 { 2.0 } else { 0.0 }).collect();
-        block.set(BlockField::SolidVelocity(1), floor, "solid velocity").unwrap();
-        block.project(&OPTIONS, &Cancel::new()).unwrap();
-        let v = block.get(BlockField::Velocity(1));
-        assert!(v[..16].iter().all(|v| (v - 2.0).abs() < 1e-10), "{v:?}");
-        assert_eq!(block.known(1)[..16], [1; 16]);
-        assert_eq!(block.known(1)[16..], [0; 4]);
-    }
-
-    #[test]
-    fn wrong_fields_are_refused_by_name() {
-        let mut block = Block::new([4, 4, 1], Vec3::zeros(), 1.0).unwrap();
-        assert!(block.project(&OPTIONS, &Cancel::new()).unwrap_err().to_string().contains("liquid_distance"));
-        let short = block.set(BlockField::SolidDistance, vec![0.0; 16], "solid_distance").unwrap_err();
-        assert!(short.to_string().contains("25"), "{short}");
-        assert!(block.set(BlockField::Velocity(2), vec![0.0; 32], "velocity_z").is_err());
-        assert!(block.set(BlockField::Density, vec![0.0], "density").is_err());
-        assert!(block.set(BlockField::Density, vec![f64::NAN], "density").is_err());
-        assert!(Block::new([usize::MAX, 2, 1], Vec3::zeros(), 1.0).is_err());
-        assert!(Block::new([1, 0, 1], Vec3::zeros(), 1.0).is_err());
-        assert!(Block::new([4, 4, 1], Vec3::zeros(), 1e300).is_err());
-    }
-}
+#[path = "block_tests.rs"]
+mod tests;
