@@ -35,7 +35,9 @@ fn generated() -> String {
         match negative {
             Some((name, number)) => out += &format!("#define {name} (-{number})\n"),
             // Comments to the end of the line are not C89.
-            None => out += &format!("{}\n", lines[i].split("  //").next().unwrap().split(" //").next().unwrap()),
+            None => {
+                out += &format!("{}\n", lines[i].split("  //").next().unwrap().split(" //").next().unwrap())
+            }
         }
         // Constants of one group stand together.
         let gap = lines[i].starts_with("#define MNS_") && lines.get(i + 1).is_some_and(|l| l.is_empty());
@@ -52,7 +54,10 @@ fn the_header_is_current() {
     if std::env::var_os("MENISCUS_WRITE_HEADER").is_some() {
         fs::write(&path, &now).unwrap();
     }
-    assert!(header() == now, "include/meniscus.h is old: MENISCUS_WRITE_HEADER=1 cargo test --release --test ffi_header");
+    assert!(
+        header() == now,
+        "include/meniscus.h is old: MENISCUS_WRITE_HEADER=1 cargo test --release --test ffi_header"
+    );
 }
 
 /// Compile C or C++ text without linking.
@@ -63,7 +68,15 @@ fn compile(name: &str, compiler: &str, standard: &str, text: &str) {
     let file = folder.join(format!("{name}_{}.{ending}", standard.replace('+', "p")));
     fs::write(&file, text).unwrap();
     let done = Command::new(compiler)
-        .args([&format!("-std={standard}"), "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"])
+        .args([
+            &format!("-std={standard}"),
+            "-pedantic",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fsyntax-only",
+            "-I",
+        ])
         .arg(root().join("include"))
         .arg(&file)
         .output()
@@ -74,7 +87,8 @@ fn compile(name: &str, compiler: &str, standard: &str, text: &str) {
 
 #[test]
 fn header_is_plain_c() {
-    let text = "#include \"meniscus.h\"\n#include \"meniscus.h\"\nint main(void) { return mns_version() == 0; }\n";
+    let text =
+        "#include \"meniscus.h\"\n#include \"meniscus.h\"\nint main(void) { return mns_version() == 0; }\n";
     for standard in ["c89", "c99", "c11"] {
         compile("plain", "cc", standard, text);
     }
@@ -142,7 +156,8 @@ fn c_and_rust_agree_on_every_struct() {
         mns_pressure_options { struct_size, scheme, dt, tolerance, expansion }
         mns_solve_info { struct_size, iterations, residual, closed_regions, refused_inflow, unknowns }
     );
-    let structs = header().matches("typedef struct mns_").count() - header().matches("typedef struct mns_grid mns_grid;").count()
+    let structs = header().matches("typedef struct mns_").count()
+        - header().matches("typedef struct mns_grid mns_grid;").count()
         - header().matches("typedef struct mns_simulation mns_simulation;").count();
     assert_eq!(facts.iter().filter(|f| f.1 == "sizeof").count(), structs);
     let mut text = String::from("#include \"meniscus.h\"\n");

@@ -241,7 +241,11 @@ impl Number {
 /// Copy an array's numbers, one after another, as 32-bit floats into memory of the caller. `capacity` is
 /// the room in `out` in floats; less than count times width is MNS_ERROR_INVALID.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mns_array_copy_f32(array: *const mns_array, out: *mut f32, capacity: usize) -> mns_result {
+pub unsafe extern "C" fn mns_array_copy_f32(
+    array: *const mns_array,
+    out: *mut f32,
+    capacity: usize,
+) -> mns_result {
     guard("mns_array_copy_f32", || {
         // SAFETY: the header asks for a valid array and for `capacity` floats.
         unsafe { copy(array, out, capacity, |v| v as f32) }
@@ -250,7 +254,11 @@ pub unsafe extern "C" fn mns_array_copy_f32(array: *const mns_array, out: *mut f
 
 /// Like mns_array_copy_f32, as 64-bit floats.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mns_array_copy_f64(array: *const mns_array, out: *mut f64, capacity: usize) -> mns_result {
+pub unsafe extern "C" fn mns_array_copy_f64(
+    array: *const mns_array,
+    out: *mut f64,
+    capacity: usize,
+) -> mns_result {
     guard("mns_array_copy_f64", || {
         // SAFETY: the header asks for a valid array and for `capacity` floats.
         unsafe { copy(array, out, capacity, |v| v) }

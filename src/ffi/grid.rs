@@ -5,7 +5,9 @@ use super::fault::{Fault, mns_result};
 use super::guard::guard;
 use super::handle::Table;
 use super::pointer::{Out, check, text};
-use super::records::{MNS_SCHEME_AREA, MNS_SCHEME_VOLUME, mns_grid_options, mns_pressure_options, mns_solve_info};
+use super::records::{
+    MNS_SCHEME_AREA, MNS_SCHEME_VOLUME, mns_grid_options, mns_pressure_options, mns_solve_info,
+};
 use super::versioned::{VersionedOut, fresh, read};
 use crate::cancel::Cancel;
 use crate::math::Vec3;
@@ -33,7 +35,10 @@ struct Grid {
 /// Build a grid of air without solids. `out` receives the handle, to be ended with mns_grid_destroy; it is
 /// NULL after an error.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mns_grid_create(options: *const mns_grid_options, out: *mut *mut mns_grid) -> mns_result {
+pub unsafe extern "C" fn mns_grid_create(
+    options: *const mns_grid_options,
+    out: *mut *mut mns_grid,
+) -> mns_result {
     guard("mns_grid_create", || {
         // SAFETY: the header asks for options and for a place for the handle.
         let (out, o) = unsafe {
@@ -142,7 +147,10 @@ pub unsafe extern "C" fn mns_grid_solve_pressure(
             MNS_SCHEME_AREA => Scheme::Area,
             MNS_SCHEME_VOLUME => Scheme::Volume,
             other => {
-                return Err(Fault::invalid("scheme", format!("{other} is not one of the MNS_SCHEME constants")));
+                return Err(Fault::invalid(
+                    "scheme",
+                    format!("{other} is not one of the MNS_SCHEME constants"),
+                ));
             }
         };
         let shared = GRIDS.get(grid)?;

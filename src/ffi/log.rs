@@ -29,13 +29,18 @@ struct Sink {
 // SAFETY: the pointer is only handed back to the host, who promised a callback that any thread may run.
 unsafe impl Send for Sink {}
 
-static SINK: Mutex<Sink> = Mutex::new(Sink { level: MNS_LOG_NONE, callback: None, user: std::ptr::null_mut() });
+static SINK: Mutex<Sink> =
+    Mutex::new(Sink { level: MNS_LOG_NONE, callback: None, user: std::ptr::null_mut() });
 
 /// Send messages up to a level to a callback, for the whole process; NULL (or MNS_LOG_NONE) for silence,
 /// which is the default: the library never prints. `user` is handed to the callback and may be NULL. The
 /// callback may be called from every thread that calls the library, also from several at once.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mns_log_set(level: i32, callback: mns_log_callback, user: *mut c_void) -> mns_result {
+pub unsafe extern "C" fn mns_log_set(
+    level: i32,
+    callback: mns_log_callback,
+    user: *mut c_void,
+) -> mns_result {
     guard("mns_log_set", || {
         if !(MNS_LOG_NONE..=MNS_LOG_INFO).contains(&level) {
             return Err(Fault::invalid("level", format!("{level} is not one of the MNS_LOG levels")));

@@ -90,7 +90,9 @@ impl HostSettings {
         }
         match &self.folder {
             Some(folder) => io::mesh::read(folder.join(file)),
-            None => Err(Error::geometry(file, "no such mesh in memory, and settings name no folder for files")),
+            None => {
+                Err(Error::geometry(file, "no such mesh in memory, and settings name no folder for files"))
+            }
         }
     }
 }
@@ -111,7 +113,11 @@ unsafe fn named_mesh(m: &mns_named_mesh) -> Result<(String, TriMesh), Fault> {
 ///
 /// # Safety
 /// `first` is NULL or points to `count` structs of the size that the first names.
-unsafe fn records<T: versioned::Versioned>(first: *const T, count: usize, what: &str) -> Result<Vec<T>, Fault> {
+unsafe fn records<T: versioned::Versioned>(
+    first: *const T,
+    count: usize,
+    what: &str,
+) -> Result<Vec<T>, Fault> {
     if count == 0 {
         return Ok(Vec::new());
     }
@@ -122,7 +128,10 @@ unsafe fn records<T: versioned::Versioned>(first: *const T, count: usize, what: 
     // SAFETY: not NULL; every versioned struct begins with its size.
     let stride = unsafe { first.cast::<u32>().read() } as usize;
     if !stride.is_multiple_of(align_of::<T>()) {
-        return Err(Fault::invalid(what, format!("struct_size is {stride}; set it to the size of the struct")));
+        return Err(Fault::invalid(
+            what,
+            format!("struct_size is {stride}; set it to the size of the struct"),
+        ));
     }
     // SAFETY: struct i begins i strides after the first, by the caller's promise.
     (0..count).map(|i| unsafe { versioned::read(first.byte_add(i * stride), what) }).collect()
@@ -277,7 +286,10 @@ fn check_samples(kind: i32, name: &str, samples: &[Sample]) -> Result<(), Fault>
 /// are borrowed until the next save, step, load or destroy. Also works after MNS_ERROR_PANIC, and then
 /// gives the last whole substep.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mns_simulation_save(simulation: *mut mns_simulation, out: *mut mns_array) -> mns_result {
+pub unsafe extern "C" fn mns_simulation_save(
+    simulation: *mut mns_simulation,
+    out: *mut mns_array,
+) -> mns_result {
     guard("mns_simulation_save", || {
         // SAFETY: the header asks for a place for an array.
         let out = unsafe { Out::new(out, "out") }?;

@@ -107,7 +107,10 @@ fn unknown_field(name: &str) -> Fault {
 
 /// The last finished frame.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mns_simulation_frame(simulation: *const mns_simulation, out: *mut i64) -> mns_result {
+pub unsafe extern "C" fn mns_simulation_frame(
+    simulation: *const mns_simulation,
+    out: *mut i64,
+) -> mns_result {
     guard("mns_simulation_frame", || {
         // SAFETY: the header asks for a place for a number.
         let out = unsafe { Out::new(out, "out") }?;

@@ -110,7 +110,12 @@ impl<T: Versioned> VersionedOut<T> {
 ///
 /// # Safety
 /// `place` is NULL or points to `size` writable bytes.
-pub(super) unsafe fn init<T: Versioned>(place: *mut T, size: usize, value: T, what: &str) -> Result<(), Fault> {
+pub(super) unsafe fn init<T: Versioned>(
+    place: *mut T,
+    size: usize,
+    value: T,
+    what: &str,
+) -> Result<(), Fault> {
     check(place, what)?;
     if !(4..=MAX_SIZE).contains(&size) {
         return Err(Fault::invalid(what, format!("the size is {size}; pass the size of the struct")));

@@ -19,6 +19,8 @@ pub struct Stage {
     pub simulation: *mut mns_simulation,
     pub grid: *mut mns_grid,
     pub file: CString,
+    /// The state of the simulation, which is also in the file.
+    state: Vec<u8>,
     array: mns_array,
     second: mns_array,
 }
@@ -33,13 +35,17 @@ impl Stage {
         let name = format!("meniscus_ffi_{}_{number}.state", std::process::id());
         let file = std::env::temp_dir().join(name).into_os_string().into_string().unwrap();
         let file = CString::new(file).unwrap();
+        let mut saved = reals(&[]);
         // SAFETY: all pointers are valid.
-        unsafe {
+        let state = unsafe {
             assert_eq!(mns_simulation_create(SCENE.as_ptr(), null(), &mut simulation), MNS_OK);
+            assert_eq!(mns_simulation_save_file(simulation, file.as_ptr()), MNS_OK);
+            assert_eq!(mns_simulation_save(simulation, &mut saved), MNS_OK);
             assert_eq!(mns_grid_create(&options, &mut grid), MNS_OK);
             assert_eq!(mns_grid_set(grid, c"liquid_distance".as_ptr(), &reals(&phi)), MNS_OK);
-        }
-        Self { simulation, grid, file, array: reals(&[]), second: reals(&[]) }
+            std::slice::from_raw_parts(saved.data.cast::<u8>(), saved.count).to_vec()
+        };
+        Self { simulation, grid, file, state, array: reals(&[]), second: reals(&[]) }
     }
 }
 
@@ -107,7 +113,10 @@ pub const EXPORTS: &[Export] = &[
     export!(mns_array_copy_f64, 2, |_s, n| {
         mns_array_copy_f64(p(0, n, &reals(&[1.0, 2.0])), m(1, n, [0f64; 2].as_mut_ptr()), 2)
     }),
-    export!(mns_settings_init, 1, |_s, n| mns_settings_init(m(0, n, &mut fresh()), size_of::<mns_settings>())),
+    export!(mns_settings_init, 1, |_s, n| mns_settings_init(
+        m(0, n, &mut fresh()),
+        size_of::<mns_settings>()
+    )),
     export!(mns_grid_options_init, 1, |_s, n| {
         mns_grid_options_init(m(0, n, &mut fresh()), size_of::<mns_grid_options>())
     }),
@@ -150,12 +159,9 @@ pub const EXPORTS: &[Export] = &[
         mns_simulation_save_file(m(0, n, s.simulation), p(1, n, s.file.as_ptr()))
     }),
     export!(mns_simulation_load, 2, |s, n| {
-        mns_simulation_save(s.simulation, &mut s.array);
-        let bytes = std::slice::from_raw_parts(s.array.data.cast::<u8>(), s.array.count).to_vec();
-        mns_simulation_load(m(0, n, s.simulation), p(1, n, bytes.as_ptr()), bytes.len())
+        mns_simulation_load(m(0, n, s.simulation), p(1, n, s.state.as_ptr()), s.state.len())
     }),
     export!(mns_simulation_load_file, 2, |s, n| {
-        mns_simulation_save_file(s.simulation, s.file.as_ptr());
         mns_simulation_load_file(m(0, n, s.simulation), p(1, n, s.file.as_ptr()))
     }),
     export!(mns_simulation_frame, 2, |s, n| mns_simulation_frame(p(0, n, s.simulation), m(1, n, &mut 0))),

@@ -38,7 +38,11 @@ fn absurd_reals_are_answered() {
         for place in 0..4 {
             let mut out = null_mut();
             let mut o = mns_grid_options { cells: [4, 4, 1], cell: 0.1, threads: 1, ..fresh() };
-            if place < 3 { o.origin[place] = value } else { o.cell = value }
+            if place < 3 {
+                o.origin[place] = value
+            } else {
+                o.cell = value
+            }
             // SAFETY: all pointers are valid.
             unsafe {
                 answered(mns_grid_create(&o, &mut out), "mns_grid_create");
@@ -50,9 +54,14 @@ fn absurd_reals_are_answered() {
             let mut o = mns_pressure_options { dt: 0.01, tolerance: 1e-6, ..fresh() };
             *[&mut o.dt, &mut o.tolerance, &mut o.expansion][place] = value;
             // SAFETY: all pointers are valid.
-            answered(unsafe { mns_grid_solve_pressure(stage.grid, &o, null_mut()) }, "mns_grid_solve_pressure");
+            answered(
+                unsafe { mns_grid_solve_pressure(stage.grid, &o, null_mut()) },
+                "mns_grid_solve_pressure",
+            );
         }
-        for name in [c"density", c"surface_pressure", c"velocity_x", c"velocity_y", c"solid_distance", c"pressure"] {
+        for name in
+            [c"density", c"surface_pressure", c"velocity_x", c"velocity_y", c"solid_distance", c"pressure"]
+        {
             let count = match name.to_str().unwrap() {
                 "velocity_x" | "velocity_y" => 20,
                 "solid_distance" => 25,
@@ -129,7 +138,10 @@ fn absurd_whole_numbers_are_answered() {
             assert_eq!(code == MNS_OK, value == 1, "{value}");
             let o = mns_pressure_options { scheme: value, dt: 0.01, tolerance: 1e-6, ..fresh() };
             answered(mns_grid_solve_pressure(stage.grid, &o, null_mut()), "scheme");
-            answered(mns_simulation_set_geometry(stage.simulation, value, c"post".as_ptr(), &fresh(), 1), "kind");
+            answered(
+                mns_simulation_set_geometry(stage.simulation, value, c"post".as_ptr(), &fresh(), 1),
+                "kind",
+            );
             mns_result_name(value);
             let settings = mns_settings { threads: value as u32 % 9, memory_limit: value as u64, ..fresh() };
             let mut out = null_mut();

@@ -113,7 +113,10 @@ impl Block {
     pub fn new(cells: [usize; 3], origin: Vec3, h: f64) -> Result<Self> {
         let count = cells.iter().try_fold(1usize, |n, c| n.checked_mul(*c));
         if !count.is_some_and(|n| (1..=MAX_CELLS).contains(&n)) {
-            return Err(Error::invalid("cells", format!("{cells:?} cells; 1 to {MAX_CELLS} in all are possible")));
+            return Err(Error::invalid(
+                "cells",
+                format!("{cells:?} cells; 1 to {MAX_CELLS} in all are possible"),
+            ));
         }
         // Areas, volumes and their reciprocals must be numbers too.
         let sound = (1e-30..1e30).contains(&h) && origin.iter().all(|v| v.is_finite() && v.abs() < 1e30);
@@ -165,7 +168,8 @@ impl Block {
             Place::Face(axis) => Vec3::from_fn(|a, _| if a == axis { 0.0 } else { 0.5 }),
         };
         let n = self.extent(place);
-        let at = |[i, j, k]: [usize; 3]| self.origin + (Vec3::new(i as f64, j as f64, k as f64) + half) * self.h;
+        let at =
+            |[i, j, k]: [usize; 3]| self.origin + (Vec3::new(i as f64, j as f64, k as f64) + half) * self.h;
         let mut out = room(self.count(place))?;
         out.extend((0..n[2] * n[1] * n[0]).map(|l| at([l % n[0], l / n[0] % n[1], l / (n[0] * n[1])])));
         Ok(out)
@@ -326,8 +330,8 @@ impl Block {
         for (axis, u) in velocity.iter_mut().enumerate().take(self.axes()) {
             self.each(Place::Face(axis), |at| {
                 if let (Some(low), Some(high)) = self.sides(axis, at) {
-                    let rho = 0.5
-                        * (Self::cell_value(&self.density, low) + Self::cell_value(&self.density, high));
+                    let rho =
+                        0.5 * (Self::cell_value(&self.density, low) + Self::cell_value(&self.density, high));
                     let rise = self.surface_pressure[high] - self.surface_pressure[low];
                     u[self.at(Place::Face(axis), at)] -= dt / rho * rise / self.h;
                 }
@@ -374,8 +378,16 @@ impl Block {
                 self.push_wall(&mut graph, weights, numbers, axis, face, [low, high]);
                 if let (Some(low), Some(high), true) = (low, high, weights.open[axis][face] > 0.0) {
                     let u = velocity[axis][face];
-                    let pushed =
-                        self.push_face(&mut graph, weights, numbers, axis, face, [low, high], u, options.scheme);
+                    let pushed = self.push_face(
+                        &mut graph,
+                        weights,
+                        numbers,
+                        axis,
+                        face,
+                        [low, high],
+                        u,
+                        options.scheme,
+                    );
                     places.extend(pushed.map(|reversed| (axis, face, reversed)));
                 }
             });
@@ -469,7 +481,13 @@ impl Block {
         Ok(p)
     }
 
-    fn write_pressure(&mut self, weights: &Weights, numbers: &[u32], p: &[f64], scheme: Scheme) -> Result<()> {
+    fn write_pressure(
+        &mut self,
+        weights: &Weights,
+        numbers: &[u32],
+        p: &[f64],
+        scheme: Scheme,
+    ) -> Result<()> {
         let value = |(cell, &n): (usize, &u32)| match (n, scheme) {
             (AIR, _) => 0.0,
             (n, Scheme::Area) => p[n as usize],

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const OPTIONS: BlockOptions = 
+const OPTIONS: BlockOptions =
     BlockOptions { scheme: Scheme::Area, dt: 0.02, tolerance: 1e-13, expansion: 0.0 };
 
 /// A block with a ball in it, a tilted floor, and still water under a tilted gravity.
@@ -60,7 +60,9 @@ fn an_interface_of_two_densities_stands_still() {
     let rho: Vec<f64> = (0..8).map(|j| if j < 4 { 1000.0 } else { 1.0 }).collect();
     block.set(BlockField::Density, rho, "density").unwrap();
     block.set(BlockField::Velocity(1), vec![-9.81 * OPTIONS.dt; 9], "velocity").unwrap();
-    let (done, _) = block.project(&OPTIONS, &Cancel::new()).unwrap();
+    // Coefficients that differ a thousandfold cost three digits of the residual.
+    let options = BlockOptions { tolerance: 1e-11, ..OPTIONS };
+    let (done, _) = block.project(&options, &Cancel::new()).unwrap();
     assert_eq!(done.closed_regions, 1);
     let p = block.get(BlockField::Pressure);
     for j in 0..7 {
