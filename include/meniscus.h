@@ -537,7 +537,7 @@ mns_result mns_simulation_collider_mesh(const struct mns_simulation *simulation,
                                         struct mns_array *triangles);
 
 #ifdef __cplusplus
-}  // extern "C"
+}
 #endif
 
 #endif  /* MENISCUS_H */
