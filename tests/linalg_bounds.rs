@@ -144,3 +144,32 @@ fn bad_bounds_are_refused() {
         assert!(run.is_err());
     }
 }
+
+#[test]
+fn one_thread_and_eight_agree_bitwise() {
+    let a = poisson([24, 24, 24]);
+    let b = random_vector(a.rows(), 5);
+    let params = KrylovParams { tolerance: 1e-6, ..Default::default() };
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut found = vec![];
+            for method in METHODS {
+                let mut x = vec![0.0; a.rows()];
+                let mut m = Ic0::new(&a, &Ic0Params { block_rows: 2000, ..Ic0Params::mic0() }).unwrap();
+                let lower = vec![-0.1; a.rows()];
+                method(&a, &a.diagonal(), &mut m, &b, &lower, &mut x, &params, &Cancel::new()).unwrap();
+                found.push(bits(&x));
+            }
+            for method in [minres::<Csr>, fgmres::<Csr>] {
+                let mut x = vec![0.0; a.rows()];
+                let mut m = SymmetricGaussSeidel::new(&a).unwrap();
+                method(&a, &mut m, &b, &mut x, &params, &Cancel::new()).unwrap();
+                found.push(bits(&x));
+            }
+            found
+        })
+    };
+    let one = run(1);
+    assert!([2, 3, 8].iter().all(|&t| run(t) == one));
+}

@@ -86,12 +86,11 @@ def main():
         system = WORK / f"{case}-{options.size}.bin"
         if not system.exists():
             run([bench, "export", options.size, 1, case, system])
-        rows = [best([WORK / "hypre", system], options.repeats, one)]
-        rows.append(best([WORK / "hypre", system, "classic"], 1, one))
+        rows = [best([WORK / "hypre", system, kind], options.repeats, one) for kind in ("hmis", "aggressive", "classic")]
         if not options.skip_pyamg:
             rows.append(best([python, "-c", PYAMG, system], 1, one))
         rows.append(best([bench, "solve", 0, options.threads, system], options.repeats, one))
-        hypre = min(r["setup"] + r["solve"] for r in rows[:2])
+        hypre = min(r["setup"] + r["solve"] for r in rows[:3])
         for r in rows:
             total = r["setup"] + r["solve"]
             print(f"{case:12} {r['solver']:32} {r['setup']:8.3f} {r['solve']:8.3f} {total:8.3f} {r['iterations']:4d} "

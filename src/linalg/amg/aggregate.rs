@@ -17,7 +17,8 @@ use std::ops::Range;
 
 /// The group of a row that has none.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Rows in which matching is sequential.
+/// Matching is sequential in this many blocks, or in blocks of this many rows if those are larger.
+const BLOCKS: usize = 16;
 const BLOCK: usize = 1 << 17;
 /// A coupling below this share of the strongest one of the group is weak.
 const WEAK: f64 = 0.2;
@@ -156,10 +157,11 @@ fn attach(a: &Csr, groups: &Groups, small: usize, signed: bool) -> Groups {
 
 /// Ranges of groups whose first rows lie in the same block.
 fn block_ranges(groups: &Groups, rows: usize) -> Vec<Range<usize>> {
+    let block = rows.div_ceil(BLOCKS).max(BLOCK);
     let first = |b: usize| {
-        groups.starts[..groups.count()].partition_point(|&s| (groups.rows[s as usize] as usize) < b * BLOCK)
+        groups.starts[..groups.count()].partition_point(|&s| (groups.rows[s as usize] as usize) < b * block)
     };
-    (0..rows.div_ceil(BLOCK)).map(|b| first(b)..first(b + 1)).collect()
+    (0..rows.div_ceil(block)).map(|b| first(b)..first(b + 1)).collect()
 }
 
 /// Marry the groups of a block; returns the couples (second is [`NONE`] for the unmarried) in order.

@@ -23,8 +23,7 @@ use std::ops::Range;
 const SIDE_BY_SIDE: usize = 4;
 /// Blocks of a large level: few, so that few couplings leave them, but enough for every thread.
 const BLOCKS: usize = 32;
-/// Rows of the smallest and largest block; a level with fewer rows than `SERIAL` is one block.
-const BLOCK: Range<usize> = 2048..65536;
+/// A level with at most this many rows is one block.
 const SERIAL: usize = 8192;
 
 /// Sparse rows, without the diagonal.
@@ -154,7 +153,7 @@ impl<T: Real> Smoother<T> {
     /// From a square matrix, multiplied by `scale`.
     pub(crate) fn new(a: &Csr, scale: f64) -> Self {
         let n = a.rows();
-        let block = if n <= SERIAL { n.max(1) } else { n.div_ceil(BLOCKS).clamp(BLOCK.start, BLOCK.end) };
+        let block = if n <= SERIAL { n.max(1) } else { n.div_ceil(BLOCKS).max(SERIAL / 4) };
         let range = |b: usize| b * block..((b + 1) * block).min(n);
         // Count first, so that every array is allocated once and at its size.
         let counts: Vec<Counts> =
