@@ -20,6 +20,6 @@ pub use curvature::curvature;
 pub use extrapolate::{close_in_walls, extend_average, extend_linear};
 pub use mesh_distance::{DistanceParams, Kind, MeshDistance};
 pub use patch::{MAX_MARGIN, Patch};
-pub use redistance::{Order, redistance};
+pub use redistance::{Order, redistance, redistance_where};
 pub use smooth::smooth;
 pub use tiles::{Halo, NONE, SIDE, Tiles};

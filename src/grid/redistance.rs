@@ -55,14 +55,25 @@ struct Source {
 
 /// Replace φ by the signed distance to its zero set, up to `band` cells away on both sides.
 pub fn redistance(tiles: &Tiles, phi: &mut [f64], band: usize, order: Order) -> Result<()> {
-    if phi.len() != tiles.cells() {
+    redistance_where(tiles, phi, &[], band, order)
+}
+
+/// Like [`redistance`], where only cells with a mark in `counts` make a surface; an empty list marks all.
+pub fn redistance_where(
+    tiles: &Tiles,
+    phi: &mut [f64],
+    counts: &[u8],
+    band: usize,
+    order: Order,
+) -> Result<()> {
+    if phi.len() != tiles.cells() || !(counts.is_empty() || counts.len() == phi.len()) {
         let message = format!("{} values for {} cells", phi.len(), tiles.cells());
         return Err(Error::invalid("redistance", message));
     }
     if phi.par_iter().any(|p| !p.is_finite()) {
         return Err(Error::diverged("redistance", "the level set is not finite everywhere"));
     }
-    let (mut known, sources, mut nearest) = sources(tiles, phi, order);
+    let (mut known, sources, mut nearest) = sources(tiles, phi, counts, order);
     let limit = (band as f64 + 1.5) * tiles.h();
     let feet: Vec<Vec3> = sources.par_iter().map(|s| s.foot).collect();
     let patches = Patches { tiles, sources: &sources, feet: &feet };
@@ -84,12 +95,17 @@ pub fn redistance(tiles: &Tiles, phi: &mut [f64], band: usize, order: Order) -> 
 }
 
 /// Cells at the surface: their bits, what they know, and the number of its source for each cell.
-fn sources(tiles: &Tiles, phi: &[f64], order: Order) -> (Vec<Mask>, Vec<Source>, Vec<u32>) {
+fn sources(tiles: &Tiles, phi: &[f64], counts: &[u8], order: Order) -> (Vec<Mask>, Vec<Source>, Vec<u32>) {
     let inside = masks(tiles, |p| phi[p] < 0.0);
     let at_surface = |t: usize| {
         let (base, mut found) = (t * tiles.volume(), Vec::new());
         let edge = Rows::new(tiles, &inside, t).edge(tiles.depth());
-        for_each_bit(&edge, |l, _| found.extend(Stencil::new(tiles, phi, base + l).source(order)));
+        let marked = |p: usize| counts.is_empty() || counts[p] != 0;
+        for_each_bit(&edge, |l, _| {
+            if marked(base + l) {
+                found.extend(Stencil::new(tiles, phi, counts, base + l).source(order));
+            }
+        });
         found
     };
     let found: Vec<Vec<(usize, Source)>> = (0..tiles.len()).into_par_iter().map(at_surface).collect();
@@ -111,6 +127,7 @@ fn sources(tiles: &Tiles, phi: &[f64], order: Order) -> (Vec<Mask>, Vec<Source>,
 struct Stencil<'a> {
     tiles: &'a Tiles,
     phi: &'a [f64],
+    counts: &'a [u8],
     place: usize,
     middle: f64,
     /// Values below and above along each axis.
@@ -118,8 +135,8 @@ struct Stencil<'a> {
 }
 
 impl<'a> Stencil<'a> {
-    fn new(tiles: &'a Tiles, phi: &'a [f64], place: usize) -> Self {
-        let mut stencil = Self { tiles, phi, place, middle: phi[place], sides: [[None; 2]; 3] };
+    fn new(tiles: &'a Tiles, phi: &'a [f64], counts: &'a [u8], place: usize) -> Self {
+        let mut stencil = Self { tiles, phi, counts, place, middle: phi[place], sides: [[None; 2]; 3] };
         for axis in 0..tiles.axes() {
             for (k, step) in [-1, 1].into_iter().enumerate() {
                 let mut offset = [0; 3];
@@ -133,7 +150,8 @@ impl<'a> Stencil<'a> {
     fn at(&self, [dx, dy, dz]: [i32; 3]) -> Option<f64> {
         let (t, l) = (self.place / self.tiles.volume(), self.place % self.tiles.volume());
         let (x, y, z) = ((l % SIDE) as i32, (l / SIDE % SIDE) as i32, (l / (SIDE * SIDE)) as i32);
-        self.tiles.near(t, x + dx, y + dy, z + dz).map(|p| self.phi[p])
+        let marked = |p: &usize| self.counts.is_empty() || self.counts[*p] != 0;
+        self.tiles.near(t, x + dx, y + dy, z + dz).filter(marked).map(|p| self.phi[p])
     }
 
     fn crosses(&self, value: Option<f64>) -> bool {

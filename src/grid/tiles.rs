@@ -242,6 +242,19 @@ impl Tiles {
     /// Copy tile t of a field and one layer of cells round it; `outside` where no tile exists.
     /// On a grid one cell thick the layers above and below repeat the one layer there is.
     pub fn load_halo(&self, field: &[f64], t: usize, outside: f64, halo: &mut Halo) {
+        self.fill_halo(field, t, halo, |_| outside);
+    }
+
+    /// Like [`Tiles::load_halo`], with the nearest value of the tile itself where no tile exists.
+    pub fn load_halo_repeated(&self, field: &[f64], t: usize, halo: &mut Halo) {
+        let own = &field[t * self.volume()..(t + 1) * self.volume()];
+        self.fill_halo(field, t, halo, |[x, y, z]| {
+            let near = |v: isize, n: usize| v.clamp(0, n as isize - 1) as usize;
+            own[(near(z, self.depth) * SIDE + near(y, SIDE)) * SIDE + near(x, SIDE)]
+        });
+    }
+
+    fn fill_halo(&self, field: &[f64], t: usize, halo: &mut Halo, absent: impl Fn([isize; 3]) -> f64) {
         let (s, v) = (SIDE as isize, self.volume());
         let d = self.depth as isize;
         for z in -1..=d {
@@ -250,19 +263,19 @@ impl Tiles {
                 let (ty, ly) = (y.div_euclid(s) as i32, y.rem_euclid(s));
                 let row = ((lz * s + ly) * s) as usize;
                 let to = Halo::at(-1, y, z);
-                let one = |dx: i32, x: usize| match self.neighbour(t, dx, ty, tz) {
-                    NONE => outside,
-                    n => field[n as usize * v + row + x],
+                let one = |dx: i32, from: usize, x: isize| match self.neighbour(t, dx, ty, tz) {
+                    NONE => absent([x, y, z]),
+                    n => field[n as usize * v + row + from],
                 };
-                halo.0[to] = one(-1, SIDE - 1);
+                halo.0[to] = one(-1, SIDE - 1, -1);
                 match self.neighbour(t, 0, ty, tz) {
-                    NONE => halo.0[to + 1..to + 1 + SIDE].fill(outside),
+                    NONE => (0..SIDE).for_each(|x| halo.0[to + 1 + x] = absent([x as isize, y, z])),
                     n => {
                         let from = n as usize * v + row;
                         halo.0[to + 1..to + 1 + SIDE].copy_from_slice(&field[from..from + SIDE]);
                     }
                 }
-                halo.0[to + 1 + SIDE] = one(1, 0);
+                halo.0[to + 1 + SIDE] = one(1, 0, s);
             }
         }
     }
@@ -320,6 +333,8 @@ mod tests {
         assert_eq!(halo.get(-1, 3, 4), -10000.0 + 304.0);
         assert_eq!(halo.get(7, 7, 7), 70707.0);
         assert_eq!(halo.get(8, 0, 0), 0.25);
+        tiles.load_halo_repeated(&field, t, &mut halo);
+        assert_eq!(halo.get(8, 3, 9 - 1), 70307.0);
         assert_eq!(tiles.near(t, -1, 3, 4), tiles.locate([-1, 3, 4]));
     }
 

@@ -35,6 +35,9 @@ use world::{LoadedMesh, Region, World, build_shape, named};
 
 pub use pool::Pool;
 
+/// Cells that a collider may cross in a substep.
+const COLLIDER_CELLS: f64 = 1.0;
+
 /// Where mesh files of a scene come from; the library itself opens no files.
 pub type MeshSource<'a> = dyn Fn(&str) -> Result<TriMesh> + 'a;
 
@@ -295,7 +298,8 @@ impl FrameWork<'_> {
     fn limits(&self, at: f64, length: f64) -> [Limit; 2] {
         let forces = Forces::at(self.scene, at);
         let ahead = self.world.solids(at, at + 1.0, length, 0.0);
-        let reach = self.scene.simulator.cfl * self.scene.cell();
+        // A wall may not step over the liquid beside it, however thin the wall.
+        let reach = COLLIDER_CELLS * self.scene.cell();
         let collider = Limit { dt: reach / ahead.max_speed().max(1e-12), rule: "collider speed" };
         [self.liquid.max_dt(forces.uniform.norm()), collider]
     }

@@ -9,7 +9,7 @@
 //!   particle level set [EMF02] with inner particles only.
 //! * *crowded*: a cell in the air that holds nearly as many particles as a full one is liquid.
 //!   Spray that gathers in a cup becomes a pool this way.
-//! * *void*: a cell of liquid near the surface with no particle within a cell's width is air.
+//! * *void*: a cell of liquid near the surface or a wall with no particle within a cell's width is air.
 //!
 //! Where flow is smooth none of the three fires, so a calm surface has no trace of single particles.
 //! The zero set moves by these rules only; the caller restores the distance property afterwards.
@@ -120,14 +120,18 @@ pub fn correct(tiles: &Tiles, phi: &mut [f64], particles: &Particles, solid: &[f
             if solid[base + l] < 0.0 {
                 continue;
             }
-            let count = particles.of_cell(base + l).len() as f64 / full;
+            // Beside a wall a cell has room for fewer, and may have been inside the wall just now, where
+            // the distance is that of whatever is on the other side.
+            let beside_wall = solid[base + l] < h;
+            let room = if beside_wall { (0.5 + solid[base + l] / h).clamp(0.25, 1.0) } else { 1.0 };
+            let count = particles.of_cell(base + l).len() as f64 / (full * room);
             if *phi > 0.0 && count >= CROWDED {
                 *phi = phi.min(h * (0.5 - count.min(1.0)));
             }
-            let shallow = before[base + l] < 0.0 && before[base + l] > -VOID_DEPTH * h;
-            if shallow && *phi < 0.0 && count == 0.0 {
-                let room = nearest_particle(tiles, particles, t, l);
-                *phi = phi.max(room - VOID * h);
+            let shallow = before[base + l] > -VOID_DEPTH * h || beside_wall;
+            if *phi < 0.0 && count == 0.0 && shallow {
+                let nearest = nearest_particle(tiles, particles, t, l);
+                *phi = phi.max(nearest - VOID * h);
             }
         }
     });

@@ -7,17 +7,23 @@
 use super::{Mac, State};
 use crate::error::{Error, Result};
 use crate::field::{Solids, VelocityPatch};
-use crate::grid::{Order, Patch, SIDE, Tiles, extend_linear, redistance};
+use crate::grid::{Order, Patch, SIDE, Tiles, extend_average, extend_linear, redistance_where};
 use crate::math::{Aabb, Vec3};
 use crate::simulation::liquid::Step;
 use crate::solver::mac::MacGrid;
 use crate::surface::vouch;
 use rayon::prelude::*;
 
-/// Cells round a solid into which the liquid's distance is continued.
-const LAYERS: usize = 4;
+/// Layers of solid into which a surface is continued linearly; deeper in it goes on unchanged.
+const LINEAR_LAYERS: usize = 2;
+/// Layers of solid that are filled at all: as many as two tiles have.
+const LAYERS: usize = 2 * SIDE;
+/// A surface further away than this many cells is not continued into a solid: depth is no slope.
+const NEAR: f64 = 2.0;
 /// A surface nearer to a solid than this many cells is not free.
 const TOUCHES: f64 = 0.25;
+/// Distance in cells that keeps every interpolation with it inside a solid.
+const BLOCKED: f64 = 100.0;
 /// Deeper than this many cells a cell must not run out of particles.
 const DEEP: f64 = 0.5;
 
@@ -37,6 +43,7 @@ impl Mac {
         self.next = State { grid, next_id: 1, emitted: self.now.emitted.clone(), ..State::default() };
         self.next.grid.close_thin(solids);
         let (h, band) = (self.options.cell, self.band());
+        let solid = self.next.grid.solid_at_centres();
         let tiles = &self.next.grid.tiles;
         let nearest = |x: &Vec3| volumes.iter().map(|v| (v.distance)(x)).fold(band, f64::min);
         let places: Vec<(f64, u8)> = (0..tiles.cells())
@@ -44,13 +51,21 @@ impl Mac {
             .map(|place| {
                 let x = self.centre(tiles, place);
                 let d = nearest(&x).max(-band);
-                (d, (d.abs() >= band || is_free(solids, &nearest, &x, d, h)) as u8)
+                let known = solid[place] >= 0.0 && (d.abs() >= band || is_free(solids, &nearest, &x, d, h));
+                (d, known as u8)
             })
             .collect();
-        let (mut phi, known): (Vec<f64>, Vec<u8>) = places.into_iter().unzip();
-        extend_linear(tiles, &mut phi, &known, LAYERS + BANDS)?;
+        let (own, known): (Vec<f64>, Vec<u8>) = places.into_iter().unzip();
+        let mut phi = own.clone();
+        // Beside a wall the distance is that to the wall, down to the depth of the band.
+        continue_into_solids(tiles, &mut phi, &known, super::BAND_CELLS as usize, 0.99 * band, band)?;
+        for p in (0..phi.len()).filter(|&p| known[p] == 0 && solid[p] >= 0.0) {
+            // The side is known from the volume itself; what came through a wall says nothing.
+            if phi[p] * own[p] <= 0.0 {
+                phi[p] = band.copysign(own[p]);
+            }
+        }
         self.next.grid.liquid = phi;
-        let solid = self.next.grid.solid_at_centres();
         self.restore_distance(&solid)?;
         let velocity = |x: &Vec3| {
             let inside = volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x)));
@@ -103,12 +118,15 @@ impl Mac {
         Tiles::new(o.cell, o.origin, o.flat, volumes.iter().flat_map(of_volume).collect())
     }
 
-    /// Make the liquid of the next state a distance again, linear into solids.
+    /// Make the liquid of the next state a distance again, continued into solids.
+    ///
+    /// Only liquid and air make a surface; what is inside a wall follows from it. First the sides of
+    /// the surface are continued, then the distance, which goes on in solids as planes do.
     pub(super) fn restore_distance(&mut self, solid: &[f64]) -> Result<()> {
-        let grid = &mut self.next.grid;
-        redistance(&grid.tiles, &mut grid.liquid, super::BAND_CELLS as usize, Order::Second)?;
-        let known: Vec<u8> = solid.iter().map(|d| (*d >= 0.0) as u8).collect();
-        extend_linear(&grid.tiles, &mut grid.liquid, &known, LAYERS)
+        let (band, near, grid) = (self.band(), NEAR * self.options.cell, &mut self.next.grid);
+        let known: Vec<u8> = solid.par_iter().map(|d| (*d >= 0.0) as u8).collect();
+        continue_into_solids(&grid.tiles, &mut grid.liquid, &known, LINEAR_LAYERS, near, band)?;
+        redistance_where(&grid.tiles, &mut grid.liquid, &known, super::BAND_CELLS as usize, Order::Second)
     }
 
     /// Take away what is beyond the open sides of the domain, and write it off.
@@ -236,7 +254,8 @@ impl Mac {
                 }
                 if !loaded {
                     patches.0.load(tiles, &grid.liquid, tiles.coords()[t], 1, tiles.h());
-                    patches.1.load(tiles, &grid.solid, tiles.coords()[t], 2, tiles.h());
+                    // Beyond the tiles nothing is seeded.
+                    patches.1.load(tiles, &grid.solid, tiles.coords()[t], 2, -BLOCKED * tiles.h());
                     loaded = true;
                 }
                 for n in count..self.seeding.full() {
@@ -273,8 +292,28 @@ impl Mac {
     }
 }
 
-/// Layers over which the distance of a new volume is continued: the whole band.
-const BANDS: usize = super::BAND_CELLS as usize;
+/// Fill the cells that are not known: linearly within `layers` of known ones if the surface is nearer
+/// than `near`, which keeps still water level up to the wall, else with the mean of what is beside.
+fn continue_into_solids(
+    tiles: &Tiles,
+    phi: &mut [f64],
+    known: &[u8],
+    layers: usize,
+    near: f64,
+    band: f64,
+) -> Result<()> {
+    let (mut mean, mut depth) = (phi.to_vec(), phi.iter().map(|d| d.abs()).collect::<Vec<_>>());
+    let mut layer = known.to_vec();
+    extend_average(tiles, &mut mean, &mut known.to_vec(), LAYERS)?;
+    // How far the surface is, not on which side: in the middle of a wall both sides meet.
+    extend_average(tiles, &mut depth, &mut layer, layers)?;
+    extend_linear(tiles, phi, known, layers)?;
+    phi.par_iter_mut().enumerate().filter(|(p, _)| known[*p] == 0).for_each(|(p, phi)| {
+        let beside = layer[p] != 0 && depth[p] < near;
+        *phi = if beside { *phi } else { mean[p] }.clamp(-band, band);
+    });
+    Ok(())
+}
 
 /// Whether the surface nearest to x is away from solids, so that the distance d can be believed.
 fn is_free(solids: &Solids, distance: &dyn Fn(&Vec3) -> f64, x: &Vec3, d: f64, h: f64) -> bool {
@@ -286,5 +325,7 @@ fn is_free(solids: &Solids, distance: &dyn Fn(&Vec3) -> f64, x: &Vec3, d: f64, h
         distance(&high) - distance(&low)
     };
     let n = Vec3::new(along(0), along(1), along(2)).try_normalize(1e-9 * h).unwrap_or_else(Vec3::zeros);
-    solids.distance(&(x - n * d), h) > TOUCHES * h
+    let foot = x - n * d;
+    // Where two sides are equally near the gradient leads to neither.
+    distance(&foot).abs() < 0.1 * h && solids.distance(&foot, h) > TOUCHES * h
 }

@@ -212,11 +212,13 @@ impl Liquid for Mac {
             tolerance: self.options.tolerance,
             expansion: self.expansion(),
         };
-        let layers = self.margin(step.dt);
+        let layers = self.margin(step.dt) + 2;
         let grid = &mut self.next.grid;
         let (report, mut known) = project(grid, step.solids, &options, step.cancel)?;
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, u, known, layers)?;
+            // Nothing that was not reached may keep what the forces added.
+            u.par_iter_mut().zip(&*known).filter(|(_, k)| **k == 0).for_each(|(u, _)| *u = 0.0);
         }
         constrain(grid, step.solids);
         Ok(Solved {

@@ -21,6 +21,13 @@ use rayon::prelude::*;
 /// Distances to solids are exact up to this many cells and cut off beyond.
 pub const REACH_CELLS: f64 = 4.0;
 
+/// A face that is open by less than this is closed. A cell that could only be entered through slivers
+/// would need enormous speeds in them to keep its balance.
+const LEAST_OPEN: f32 = 0.02;
+
+/// A cell whose centre is further inside a solid than this share of a cell carries no pressure.
+const BURIED_CELLS: f64 = 0.2;
+
 /// One liquid on the grid.
 #[derive(Clone, Debug, Default)]
 pub struct MacGrid {
@@ -59,6 +66,7 @@ impl MacGrid {
         grid.measure_resting(solids, older);
         grid.measure_moving(solids);
         grid.measure_openings();
+        grid.close_buried_cells();
         grid
     }
 
@@ -107,18 +115,20 @@ impl MacGrid {
 
     fn measure_openings(&mut self) {
         let (tiles, solid) = (&self.tiles, &self.solid);
-        let far = REACH_CELLS * tiles.h();
         let [ox, oy, oz] = &mut self.open;
         let v = tiles.volume();
         let parts = ox.par_chunks_mut(v).zip(oy.par_chunks_mut(v)).zip(oz.par_chunks_mut(v));
         parts.enumerate().for_each_init(Halo::default, |halo, (t, ((x, y), z))| {
-            tiles.load_halo(solid, t, far, halo);
+            tiles.load_halo_repeated(solid, t, halo);
             if halo.0[..100 * (tiles.depth() + 2)].iter().all(|&d| d > 0.0) {
                 return;
             }
             each_cell(tiles.depth(), |l, [i, j, k]| {
                 let n = |dx, dy, dz| halo.get(i + dx, j + dy, k + dz);
-                let open = |phi| (1.0 - fraction::rectangle(phi)) as f32;
+                let open = |phi| match (1.0 - fraction::rectangle(phi)) as f32 {
+                    share if share < LEAST_OPEN => 0.0,
+                    share => share,
+                };
                 x[l] = open([n(0, 0, 0), n(0, 1, 0), n(0, 0, 1), n(0, 1, 1)]);
                 y[l] = open([n(0, 0, 0), n(1, 0, 0), n(0, 0, 1), n(1, 0, 1)]);
                 z[l] = if tiles.is_flat() {
@@ -130,8 +140,29 @@ impl MacGrid {
         });
     }
 
-    /// The closed part of a lower face follows the solid; `thin(a, b)` also closes faces whose
-    /// neighbouring cell centres are separated by a solid without thickness.
+    /// Close the faces of cells whose centre is well inside a solid.
+    ///
+    /// What little of such a cell is open has no room for a pressure of its own: when the wall moves,
+    /// the cell would have to be filled or emptied at great speed through the slivers left open.
+    fn close_buried_cells(&mut self) {
+        let centres = self.solid_at_centres();
+        let tiles = &self.tiles;
+        let limit = -BURIED_CELLS * tiles.h();
+        let buried = |p: Option<usize>| p.is_some_and(|p| centres[p] < limit);
+        for (axis, open) in self.open.iter_mut().enumerate().take(tiles.axes()) {
+            tiles.for_each(open, |t, part| {
+                let d = |a: usize| (a == axis) as i32;
+                each_cell(tiles.depth(), |l, [i, j, k]| {
+                    let low = tiles.near(t, i as i32 - d(0), j as i32 - d(1), k as i32 - d(2));
+                    if part[l] < 1.0 && (buried(Some(t * tiles.volume() + l)) || buried(low)) {
+                        part[l] = 0.0;
+                    }
+                });
+            });
+        }
+    }
+
+    /// Close the faces whose neighbouring cell centres are separated by a solid without thickness.
     pub fn close_thin(&mut self, solids: &Solids) {
         if !solids.any_thin() {
             return;
@@ -159,7 +190,7 @@ impl MacGrid {
         let far = REACH_CELLS * tiles.h();
         let mut centres = tiles.field(far);
         centres.par_chunks_mut(tiles.volume()).enumerate().for_each_init(Halo::default, |halo, (t, part)| {
-            tiles.load_halo(&self.solid, t, far, halo);
+            tiles.load_halo_repeated(&self.solid, t, halo);
             each_cell(tiles.depth(), |l, [i, j, k]| {
                 part[l] = corners(halo, i, j, k).iter().sum::<f64>() / 8.0;
             });
@@ -179,7 +210,7 @@ impl MacGrid {
                 return 0.0;
             }
             let [liquid, solid] = halos;
-            tiles.load_halo(&self.solid, t, far, solid);
+            tiles.load_halo_repeated(&self.solid, t, solid);
             let mut sum = 0.0;
             each_cell(depth, |_, [i, j, k]| sum += cell_share(liquid, solid, [i, j, k], tiles));
             sum
@@ -228,7 +259,8 @@ fn measure_tile(tiles: &Tiles, t: usize, part: &mut [f64], distance: impl Fn(&Ve
     let lift = if tiles.is_flat() { Vec3::z() * (0.5 * tiles.h()) } else { Vec3::zeros() };
     each_cell(tiles.depth(), |l, local| {
         let node = std::array::from_fn(|a| base[a] + local[a] as i32);
-        part[l] = distance(&(tiles.corner(node) + lift));
+        // A node on the surface of a solid belongs to it, whatever the rounding.
+        part[l] = distance(&(tiles.corner(node) + lift)) - 1e-9 * tiles.h();
     });
 }
 

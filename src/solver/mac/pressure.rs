@@ -25,6 +25,10 @@ use rayon::prelude::*;
 /// θ is at least this, so that no length is zero.
 pub(super) const LEAST_THETA: f64 = 1e-6;
 
+/// Distances of neighbouring cells differ by at most one cell. A greater jump means that a thin wall
+/// lies between them, with liquid on one side and air on the other: such a face is closed.
+const JUMP_CELLS: f64 = 1.6;
+
 /// What one pressure solve is given besides the grid.
 #[derive(Clone, Copy, Debug)]
 pub struct PressureOptions {
@@ -103,9 +107,25 @@ fn above(grid: &MacGrid, t: usize, [i, j, k]: [isize; 3], axis: usize) -> Option
     grid.tiles.near(t, i as i32 + d(0), j as i32 + d(1), k as i32 + d(2))
 }
 
+/// Place of the cell one step down an axis from a local cell of tile t.
+#[inline]
+fn below(grid: &MacGrid, t: usize, [i, j, k]: [isize; 3], axis: usize) -> Option<usize> {
+    let d = |a: usize| (a == axis) as i32;
+    grid.tiles.near(t, i as i32 - d(0), j as i32 - d(1), k as i32 - d(2))
+}
+
+/// Open share of the face between two cells, of which the upper owns it.
+#[inline]
+fn opening(grid: &MacGrid, axis: usize, low: Option<usize>, high: usize) -> f64 {
+    let jump = low.map_or(0.0, |low| (grid.liquid[low] - grid.liquid[high]).abs());
+    let split = jump > JUMP_CELLS * grid.tiles.h();
+    if split { 0.0 } else { grid.open[axis][high] as f64 }
+}
+
 fn has_open_face(grid: &MacGrid, t: usize, place: usize, local: [isize; 3]) -> bool {
     (0..grid.tiles.axes()).any(|a| {
-        grid.open[a][place] > 0.0 || above(grid, t, local, a).is_some_and(|up| grid.open[a][up] > 0.0)
+        opening(grid, a, below(grid, t, local, a), place) > 0.0
+            || above(grid, t, local, a).is_some_and(|up| opening(grid, a, Some(place), up) > 0.0)
     })
 }
 
@@ -142,9 +162,9 @@ fn faces_of_tile(grid: &MacGrid, numbers: &[u32], liquid: &Halo, t: usize) -> (F
     each_cell(tiles.depth(), |l, [i, j, k]| {
         let place = t * tiles.volume() + l;
         for axis in 0..tiles.axes() {
-            let open = grid.open[axis][place] as f64;
             let d = |a: usize| (a == axis) as isize;
-            let low = tiles.near(t, (i - d(0)) as i32, (j - d(1)) as i32, (k - d(2)) as i32);
+            let low = below(grid, t, [i, j, k], axis);
+            let open = opening(grid, axis, low, place);
             let (a, b) = (low.map_or(NONE, |p| numbers[p]), numbers[place]);
             if open == 0.0 || (a == NONE && b == NONE) {
                 continue;
@@ -178,8 +198,8 @@ fn solid_outflow(grid: &MacGrid, solids: &Solids, numbers: &[u32], cells: usize)
             let cell = tiles.cell(place);
             let mut sum = 0.0;
             for axis in 0..tiles.axes() {
-                let closed = |p: Option<usize>| p.map_or(0.0, |p| 1.0 - grid.open[axis][p] as f64);
-                let (low, high) = (closed(Some(place)), closed(above(grid, t, local, axis)));
+                let low = 1.0 - opening(grid, axis, below(grid, t, local, axis), place);
+                let high = above(grid, t, local, axis).map_or(0.0, |up| 1.0 - opening(grid, axis, Some(place), up));
                 let mut x = tiles.centre(cell);
                 x[axis] -= 0.5 * h;
                 let speed = |x: &Vec3| solids.velocity(x, 2.0 * h)[axis];
