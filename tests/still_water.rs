@@ -32,7 +32,15 @@ impl SolidShape for Body {
 
 fn solid(shape: Arc<dyn SolidShape>, pose: Pose) -> Solid {
     let motion = Motion::at_rest(pose);
-    Solid { name: "container".into(), shape, scale: 1.0, motion, before: pose, animated: false, wall: Wall::default() }
+    Solid {
+        name: "container".into(),
+        shape,
+        scale: 1.0,
+        motion,
+        before: pose,
+        animated: false,
+        wall: Wall::default(),
+    }
 }
 
 /// Speed left after one projection of water that gravity has accelerated for one step, over √(gL).
@@ -67,7 +75,10 @@ fn disturbance(container: Solid, level: f64, flat: bool, outside: impl Fn(&Vec3)
 }
 
 fn tilted() -> Pose {
-    Pose { rotation: Pose::from_euler_xyz(&Vec3::new(0.3, 0.5, 0.7)), translation: Vec3::new(0.01, -0.02, 0.03) }
+    Pose {
+        rotation: Pose::from_euler_xyz(&Vec3::new(0.3, 0.5, 0.7)),
+        translation: Vec3::new(0.01, -0.02, 0.03),
+    }
 }
 
 #[test]
@@ -91,6 +102,8 @@ fn still_water_stays_still_in_any_container() {
 fn still_water_stays_still_in_a_cup() {
     let cup = Cup { radius: 0.5, radius_top: 0.5, height: 1.0, wall: 0.15, floor: 0.15, rim: 0.0 };
     let pose = Pose { translation: Vec3::new(0.0, -0.7, 0.0), ..Pose::identity() };
-    let u = disturbance(solid(Arc::new(Body(Shape::cup(&cup).unwrap())), pose), 0.05, false, |x| (x.xz().norm() - 0.57).max(-0.63 - x.y));
+    let u = disturbance(solid(Arc::new(Body(Shape::cup(&cup).unwrap())), pose), 0.05, false, |x| {
+        (x.xz().norm() - 0.57).max(-0.63 - x.y)
+    });
     assert!(u < 1e-12, "{u:e}");
 }

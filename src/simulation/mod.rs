@@ -20,6 +20,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
+use crate::grid::{DistanceParams, MeshDistance};
 use crate::math::{Aabb, Vec3};
 use crate::scene::{Look, Scene, ShapeSpec, SimulatorType, Transfer};
 use clock::{Clock, MANY_SUBSTEPS};
@@ -460,9 +461,17 @@ fn mac_options(scene: &Scene) -> MacOptions {
     }
 }
 
+/// A mesh file as a solid. Its distance is sampled as finely as the liquid.
 fn load_mesh(spec: &ShapeSpec, name: &str, meshes: &MeshSource, cell: f64) -> Result<LoadedMesh> {
-    let _ = (spec, meshes, cell);
-    Err(Error::Unsupported { what: name.to_string(), message: "mesh files".into() })
+    let ShapeSpec::Mesh { file, scale } = spec else {
+        let message = "deforming colliders; use one mesh file and key its transform".to_string();
+        return Err(Error::Unsupported { what: name.to_string(), message });
+    };
+    let mut mesh = meshes(file)?;
+    mesh.positions.iter_mut().for_each(|x| *x *= *scale);
+    let params = DistanceParams { cell, band: 6.0, ..DistanceParams::default() };
+    let distance = MeshDistance::new(&mesh, name, &params, &Cancel::new())?;
+    Ok((std::sync::Arc::new(distance), mesh))
 }
 
 fn out_of_memory(what: &str, needed: u64, limit: u64) -> Error {

@@ -199,7 +199,8 @@ fn solid_outflow(grid: &MacGrid, solids: &Solids, numbers: &[u32], cells: usize)
             let mut sum = 0.0;
             for axis in 0..tiles.axes() {
                 let low = 1.0 - opening(grid, axis, below(grid, t, local, axis), place);
-                let high = above(grid, t, local, axis).map_or(0.0, |up| 1.0 - opening(grid, axis, Some(place), up));
+                let high =
+                    above(grid, t, local, axis).map_or(0.0, |up| 1.0 - opening(grid, axis, Some(place), up));
                 let mut x = tiles.centre(cell);
                 x[axis] -= 0.5 * h;
                 let speed = |x: &Vec3| solids.velocity(x, 2.0 * h)[axis];
