@@ -60,6 +60,7 @@ fn a_drop_falls_freely() {
     let mut sim = simulation(
         r#"{"meniscus": 1, "frames": [1, 4], "fps": 100,
             "domain": {"min": [0,0,0], "max": [0.4, 0.8, 0.4]}, "resolution": {"cell": 0.02},
+            "simulator": {"volume_lock": false},
             "initial": [{"shape": {"sphere": {"center": [0.2, 0.6, 0.2], "radius": 0.1}}}]}"#,
     );
     let end = run(&mut sim, 3);

@@ -30,9 +30,9 @@ pub(super) use filling::InitialVolume;
 /// The distance to the surface is kept within this many cells.
 const BAND_CELLS: f64 = 4.0;
 /// A wrong volume is corrected over about this many seconds.
-const VOLUME_TIME: f64 = 0.2;
-/// Relative expansion that the correction of volume may ask for, 1/s. It is not seen at this rate.
-const MAX_EXPANSION: f64 = 0.2;
+const VOLUME_TIME: f64 = 0.1;
+/// Relative expansion that the correction of volume may ask for, 1/s: a twentieth a frame.
+const MAX_EXPANSION: f64 = 1.0;
 
 /// What does not change during a simulation.
 #[derive(Clone, Debug)]
