@@ -119,11 +119,12 @@ pub unsafe extern "C" fn mns_grid_set(
         let shared = GRIDS.get(grid)?;
         let mut changing = shared.change()?;
         let block = &mut changing.get()?.block;
-        Ok(match named(name)? {
+        match named(name)? {
             Named::Field(field) => block.set(field, values, name)?,
             Named::LiquidAtNodes => block.set_liquid_at_nodes(&values, name)?,
             Named::Known(_) => return Err(Fault::invalid(name, "is a result and cannot be set")),
-        })
+        }
+        Ok(())
     })
 }
 

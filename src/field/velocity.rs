@@ -36,9 +36,9 @@ impl VelocityPatch {
     pub fn load(&mut self, tiles: &Tiles, velocity: &[Vec<f64>; 3], coord: [i32; 3], margin: usize) {
         self.axes = tiles.axes();
         self.per_metre = 1.0 / tiles.h();
-        for a in 0..self.axes {
+        for (a, component) in velocity.iter().enumerate().take(self.axes) {
             self.offset[a] = face_offset(a, tiles.is_flat());
-            self.parts[a].load(tiles, &velocity[a], coord, margin, 0.0);
+            self.parts[a].load(tiles, component, coord, margin, 0.0);
         }
     }
 
@@ -82,12 +82,9 @@ mod tests {
     fn a_point_in_a_spinning_liquid_goes_round() {
         let coords = (0..27).map(|d| [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]).collect();
         let tiles = Tiles::new(0.1, Vec3::zeros(), false, coords);
-        let mut velocity: [Vec<f64>; 3] = std::array::from_fn(|_| tiles.field(0.0));
-        for p in 0..tiles.cells() {
-            let x = tiles.centre(tiles.cell(p));
-            velocity[0][p] = -x.y;
-            velocity[1][p] = x.x;
-        }
+        let at = |p: usize| tiles.centre(tiles.cell(p));
+        let along = |u: &dyn Fn(Vec3) -> f64| (0..tiles.cells()).map(|p| u(at(p))).collect::<Vec<f64>>();
+        let velocity = [along(&|x| -x.y), along(&|x| x.x), along(&|_| 0.0)];
         let mut patch = VelocityPatch::default();
         patch.load(&tiles, &velocity, [0, 0, 0], 6);
         let (dt, g) = (0.1, Vec3::new(3.0, 4.0, 2.0));

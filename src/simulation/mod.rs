@@ -277,7 +277,7 @@ impl FrameWork<'_> {
             let step = self.substep(from, to, dt, cancel, progress)?;
             *self.unfinished = Some(clock.clone());
             report.add(&step);
-            if step.refused_inflow > 0.0 {
+            if step.refused_inflow > 0.0 && self.world.any_animated() {
                 note(&mut report.warnings, "a collider compresses liquid that cannot escape");
             }
             set(progress, |p| {

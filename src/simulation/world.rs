@@ -104,6 +104,10 @@ impl World {
         })
     }
 
+    pub fn any_animated(&self) -> bool {
+        self.colliders.iter().any(|c| c.transform.is_animated())
+    }
+
     /// The solids at frame `to`, on their way from frame `from`, which takes `dt` seconds.
     pub fn solids(&self, from: f64, to: f64, dt: f64, viscosity: f64) -> Solids {
         let wall = |wall: scene::Wall, friction: f64| Wall {

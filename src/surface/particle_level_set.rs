@@ -120,11 +120,10 @@ pub fn correct(tiles: &Tiles, phi: &mut [f64], particles: &Particles, solid: &[f
             if solid[base + l] < 0.0 {
                 continue;
             }
-            // Beside a wall a cell has room for fewer, and may have been inside the wall just now, where
-            // the distance is that of whatever is on the other side.
+            // A cell beside a wall may have been inside it just now, where the distance is that of
+            // whatever is on the other side.
             let beside_wall = solid[base + l] < h;
-            let room = if beside_wall { (0.5 + solid[base + l] / h).clamp(0.25, 1.0) } else { 1.0 };
-            let count = particles.of_cell(base + l).len() as f64 / (full * room);
+            let count = particles.of_cell(base + l).len() as f64 / full;
             if *phi > 0.0 && count >= CROWDED {
                 *phi = phi.min(h * (0.5 - count.min(1.0)));
             }

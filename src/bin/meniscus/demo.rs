@@ -25,7 +25,7 @@ pub fn demo(args: &DemoArgs, stop: &Cancel) -> Result<()> {
         frames,
         progress: args.progress,
     };
-    say("water poured from a jug over a sphere into a bowl");
+    say("a column of water collapses in a tank");
     let summary = simulate(&job, stop)?;
     say(&in_words(&summary, &args.out));
     draw(&args.out, stop)

@@ -25,7 +25,7 @@ const TOUCHES: f64 = 0.25;
 /// Distance in cells that keeps every interpolation with it inside a solid.
 const BLOCKED: f64 = 100.0;
 /// Deeper than this many cells a cell must not run out of particles.
-const DEEP: f64 = 0.5;
+const DEEP: f64 = 1.5;
 
 /// A volume of liquid at the start.
 pub struct InitialVolume<'a> {

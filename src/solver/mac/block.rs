@@ -371,13 +371,13 @@ impl Block {
         let mut graph = FaceGraph::with_cells(unknowns);
         graph.source.fill(options.expansion * self.h.powi(3));
         let mut places = Vec::new();
-        for axis in 0..self.axes() {
+        for (axis, component) in velocity.iter().enumerate().take(self.axes()) {
             self.each(Place::Face(axis), |at| {
                 let face = self.at(Place::Face(axis), at);
                 let (low, high) = self.sides(axis, at);
                 self.push_wall(&mut graph, weights, numbers, axis, face, [low, high]);
                 if let (Some(low), Some(high), true) = (low, high, weights.open[axis][face] > 0.0) {
-                    let u = velocity[axis][face];
+                    let u = component[face];
                     let pushed = self.push_face(
                         &mut graph,
                         weights,
