@@ -133,9 +133,8 @@ fn a_thing_that_turns_and_swells_keeps_its_shape_between_samples() {
         }
         // The velocity is that of the positions.
         let (later, _) = mesh.mesh_at(t + 1e-6);
-        for i in 0..at.positions.len() {
-            let moved = (later.positions[i] - at.positions[i]) / 1e-6;
-            assert!((moved - velocities[i]).norm() < 1e-4);
+        for ((after, before), velocity) in later.positions.iter().zip(&at.positions).zip(&velocities) {
+            assert!(((after - before) / 1e-6 - velocity).norm() < 1e-4);
         }
     }
 }

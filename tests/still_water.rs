@@ -64,11 +64,9 @@ fn disturbance(container: Solid, level: f64, flat: bool, outside: impl Fn(&Vec3)
     let (_, known) = project(&mut grid, &solids, &options, &Cancel::new()).expect("a projection");
     assert!(known[1].iter().filter(|k| **k == 1).count() > 50);
     let mut worst = 0.0f64;
-    for axis in 0..grid.tiles.axes() {
-        for p in (0..grid.tiles.cells()).filter(|p| known[axis][*p] == 1) {
-            let exact = 0.0;
-            worst = worst.max((grid.velocity[axis][p] - exact).abs());
-            // Pressure is that of the column above, wherever there is an open face.
+    for (velocity, known) in grid.velocity.iter().zip(&known).take(grid.tiles.axes()) {
+        for (u, _) in velocity.iter().zip(known).filter(|(_, known)| **known == 1) {
+            worst = worst.max(u.abs());
         }
     }
     worst / 9.81f64.sqrt()
