@@ -1,6 +1,6 @@
 //! Liquid particles as flat arrays, kept in the order of the grid.
 //!
-//! A particle carries position, velocity and a number that is never used twice; for the affine
+//! A particle carries position, velocity, the volume of liquid it stands for and a number that is never used twice; for the affine
 //! transfer also the three gradient rows of its velocity. Particles are sorted by (tile, cell, id),
 //! so sums over the particles of a cell have one order whatever the number of threads, and a cell's
 //! particles lie side by side in memory. 60 bytes a particle, 96 with the affine rows.
@@ -19,8 +19,8 @@ pub struct Particles {
     pub position: Vec<Vec3>,
     pub velocity: Vec<Vec3>,
     pub id: Vec<u64>,
-    /// How far inside the surface it was last seen, within bounds: the sphere it vouches for, m.
-    pub radius: Vec<f32>,
+    /// Liquid that it stands for, m³; particles never exchange any.
+    pub volume: Vec<f32>,
     /// As long as the others with the affine transfer, else empty.
     pub affine: Vec<Affine>,
     /// Where the particles of each cell begin; one longer than the cells of the grid.
@@ -37,11 +37,11 @@ impl Particles {
     }
 
     /// Add a particle; [`Particles::sort`] puts it in its place.
-    pub fn push(&mut self, position: Vec3, velocity: Vec3, id: u64, radius: f32, affine: Option<Affine>) {
+    pub fn push(&mut self, position: Vec3, velocity: Vec3, id: u64, volume: f32, affine: Option<Affine>) {
         self.position.push(position);
         self.velocity.push(velocity);
         self.id.push(id);
-        self.radius.push(radius);
+        self.volume.push(volume);
         self.affine.extend(affine);
     }
 
@@ -57,12 +57,19 @@ impl Particles {
         self.start[tile * v] as usize..self.start[(tile + 1) * v] as usize
     }
 
+    /// Liquid in all particles for which `counts` holds, m³, summed in one order.
+    pub fn total_volume(&self, counts: impl Fn(usize) -> bool + Sync) -> f64 {
+        crate::math::ordered_sum(self.len(), |range| {
+            range.filter(|p| counts(*p)).map(|p| self.volume[p] as f64).sum::<f64>()
+        })
+    }
+
     /// Bytes held by the arrays.
     pub fn bytes(&self) -> usize {
         self.position.capacity() * 24
             + self.velocity.capacity() * 24
             + self.id.capacity() * 8
-            + self.radius.capacity() * 4
+            + self.volume.capacity() * 4
             + self.affine.capacity() * 36
             + self.start.capacity() * 4
     }
@@ -133,7 +140,7 @@ impl Particles {
         self.position = pick(&self.position, order);
         self.velocity = pick(&self.velocity, order);
         self.id = pick(&self.id, order);
-        self.radius = pick(&self.radius, order);
+        self.volume = pick(&self.volume, order);
         if !self.affine.is_empty() {
             self.affine = pick(&self.affine, order);
         }
@@ -154,7 +161,7 @@ impl Particles {
         filter(&mut self.position, keep);
         filter(&mut self.velocity, keep);
         filter(&mut self.id, keep);
-        filter(&mut self.radius, keep);
+        filter(&mut self.volume, keep);
         if !self.affine.is_empty() {
             filter(&mut self.affine, keep);
         }

@@ -53,8 +53,9 @@ type Index = HashMap<[i32; 3], u32, BuildHasherDefault<TileHasher>>;
 /// Which tiles exist, and where they are.
 #[derive(Clone, Debug, Default)]
 pub struct Tiles {
-    /// Cell width, metres.
+    /// Cell width, metres, and cells a metre.
     h: f64,
+    per_metre: f64,
     /// World position of the lower corner of cell (0,0,0).
     origin: Vec3,
     /// Cells of a tile along z: 8, or 1 on a grid one cell thick.
@@ -94,7 +95,7 @@ impl Tiles {
         let mut index = Index::with_capacity_and_hasher(coords.len(), Default::default());
         index.extend(coords.iter().enumerate().map(|(t, c)| (*c, t as u32)));
         let neighbours = coords.par_iter().map(|c| neighbours_of(&index, c)).collect();
-        Self { h, origin, depth: if flat { 1 } else { SIDE }, coords, index, neighbours }
+        Self { h, per_metre: 1.0 / h, origin, depth: if flat { 1 } else { SIDE }, coords, index, neighbours }
     }
 
     pub fn h(&self) -> f64 {
@@ -167,6 +168,13 @@ impl Tiles {
         [c[0] * SIDE as i32, c[1] * SIDE as i32, c[2] * self.depth as i32]
     }
 
+    /// The lower corner of tile t, in cells.
+    #[inline]
+    pub fn base_point(&self, t: usize) -> Vec3 {
+        let b = self.base(t);
+        Vec3::new(b[0] as f64, b[1] as f64, b[2] as f64)
+    }
+
     /// The tile coordinates of a grid cell and its local place.
     #[inline]
     pub fn split(&self, cell: [i32; 3]) -> ([i32; 3], usize) {
@@ -221,7 +229,7 @@ impl Tiles {
     /// Position in cells: integer parts are grid indices.
     #[inline]
     pub fn to_grid(&self, x: &Vec3) -> Vec3 {
-        (x - self.origin) / self.h
+        (x - self.origin) * self.per_metre
     }
 
     /// Position in cells, shifted so that cell centres are at integers; the one layer of a flat grid is 0.

@@ -1,7 +1,9 @@
 //! Trackers of the liquid surface.
 
-mod particle_level_set;
+mod fullness;
+mod level_set;
 mod seeding;
 
-pub use particle_level_set::{Band, advect, correct, vouch};
+pub use fullness::{fullness, guide};
+pub use level_set::{Band, advect};
 pub use seeding::{Seeding, hash_unit};

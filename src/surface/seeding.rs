@@ -19,6 +19,10 @@ pub fn hash_unit(words: [u64; 4]) -> f64 {
     (state >> 11) as f64 / (1u64 << 53) as f64
 }
 
+/// How much of its part a particle may stray over: enough that no lattice shows, and little enough
+/// that every cell is evenly full.
+const JITTER: f64 = 0.5;
+
 /// Places for the particles of a cell.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeding {
@@ -31,7 +35,7 @@ pub struct Seeding {
 impl Seeding {
     /// For about `per_cell` particles in a cell of a full grid.
     pub fn new(per_cell: u32, flat: bool, seed: u64) -> Self {
-        let parts = (2..8).find(|p: &u32| p.pow(3) >= per_cell).unwrap_or(8) as usize;
+        let parts = (2..4).find(|p: &u32| p.pow(3) >= per_cell).unwrap_or(4) as usize;
         Self { parts, flat, seed }
     }
 
@@ -40,13 +44,21 @@ impl Seeding {
         self.parts.pow(if self.flat { 2 } else { 3 })
     }
 
+    /// The part of its cell in which a point lies.
+    pub fn part_of(&self, tiles: &Tiles, x: &Vec3) -> usize {
+        let g = tiles.to_grid(x);
+        let along = |a: usize| (((g[a] - g[a].floor()) * self.parts as f64) as usize).min(self.parts - 1);
+        let z = if self.flat { 0 } else { along(2) };
+        along(0) + self.parts * (along(1) + self.parts * z)
+    }
+
     /// Place of particle n of a cell; `moment` tells one seeding of the same cell from another.
     pub fn place(&self, tiles: &Tiles, cell: [i32; 3], n: usize, moment: u64) -> Vec3 {
         let key = (cell[0] as u32 as u64) << 32 | cell[1] as u32 as u64;
         let other = (cell[2] as u32 as u64) << 32 | n as u64;
         let unit = |a: usize| hash_unit([key, other, self.seed ^ moment << 8, a as u64]);
         let part = |a: usize| (n / self.parts.pow(a as u32) % self.parts) as f64;
-        let along = |a: usize| (part(a) + unit(a)) / self.parts as f64;
+        let along = |a: usize| (part(a) + 0.5 + JITTER * (unit(a) - 0.5)) / self.parts as f64;
         let z = if self.flat { 0.5 } else { along(2) };
         tiles.corner(cell) + Vec3::new(along(0), along(1), z) * tiles.h()
     }

@@ -1,4 +1,4 @@
-//! Liquid that is there from the start, that is let in, that drains, and the particles for it.
+//! Liquid that is there from the start, that is let in, and the particles for it.
 //!
 //! A volume of liquid that touches a wall has no free surface there. Its distance is believed only
 //! where the nearest point of its surface is away from solids; elsewhere it is continued linearly, so
@@ -6,12 +6,11 @@
 
 use super::{Mac, State};
 use crate::error::{Error, Result};
-use crate::field::{Solids, VelocityPatch};
+use crate::field::Solids;
 use crate::grid::{Order, Patch, SIDE, Tiles, extend_average, extend_linear, redistance_where};
 use crate::math::{Aabb, Vec3};
 use crate::simulation::liquid::Step;
 use crate::solver::mac::MacGrid;
-use crate::surface::vouch;
 use rayon::prelude::*;
 
 /// Layers of solid into which a surface is continued linearly; deeper in it goes on unchanged.
@@ -24,9 +23,6 @@ const NEAR: f64 = 2.0;
 const TOUCHES: f64 = 0.25;
 /// Distance in cells that keeps every interpolation with it inside a solid.
 const BLOCKED: f64 = 100.0;
-/// Deeper than this many cells a cell must not run out of particles.
-const DEEP: f64 = 1.5;
-
 /// A volume of liquid at the start.
 pub struct InitialVolume<'a> {
     /// Signed distance, negative in liquid.
@@ -71,12 +67,13 @@ impl Mac {
             let inside = volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x)));
             inside.map_or(Vec3::zeros(), |v| (v.velocity)(x))
         };
-        self.seed_cells(&velocity, |_, phi, count| (phi < h && count == 0, 0.0))?;
+        self.seed(&velocity)?;
         self.start_velocity(&velocity);
-        vouch(&self.next.grid.tiles, &self.next.grid.liquid, &mut self.next.particles);
-        let wet = self.wet(&self.next);
-        self.next.volume = self.measure(&self.next, &wet);
-        self.next.expected = self.next.volume;
+        self.next.expected = self.next.particles.total_volume(|_| true);
+        self.next.volume = self.next.expected;
+        self.next.carry = self.next.grid.velocity.clone();
+        let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));
+        self.next.fastest = self.next.grid.max_speed(&everywhere);
         self.now = std::mem::take(&mut self.next);
         Ok(())
     }
@@ -129,141 +126,69 @@ impl Mac {
         redistance_where(&grid.tiles, &mut grid.liquid, &known, super::BAND_CELLS as usize, Order::Second)
     }
 
-    /// Take away what is beyond the open sides of the domain, and write it off.
-    pub(super) fn drain(&mut self, step: &Step, _solid: &[f64]) -> Result<()> {
-        let outside = |x: &Vec3| step.solids.is_drained(x);
-        let tiles = &self.next.grid.tiles;
-        let liquid = &self.next.grid.liquid;
-        let gone: Vec<usize> = (0..tiles.cells())
-            .into_par_iter()
-            .filter(|&p| liquid[p] < 0.0 && outside(&self.centre(tiles, p)))
-            .collect();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        let before = self.next.grid.liquid_volume();
-        let h = self.options.cell;
-        gone.iter().for_each(|&p| self.next.grid.liquid[p] = 0.5 * h);
-        self.next.expected -= before - self.next.grid.liquid_volume();
-        Ok(())
-    }
-
-    /// Keep the regions of the sources full, and enter what they gave into the ledger.
-    pub(super) fn let_in(&mut self, step: &Step, solid: &[f64]) -> Result<()> {
+    /// Keep the regions of the sources full of particles, and enter what they gave into the ledger.
+    pub(super) fn let_in(&mut self, step: &Step) -> Result<()> {
+        let volume = self.options.cell.powi(3) / self.seeding.full() as f64;
         for inflow in step.inflows {
-            let before = self.next.grid.liquid_volume();
-            let State { grid, particles, .. } = &mut self.next;
-            let tiles = &grid.tiles;
-            let reach = inflow.bounds.grow(2.0 * tiles.h());
-            tiles.for_each(&mut grid.liquid, |t, part| {
-                for (l, phi) in part.iter_mut().enumerate() {
-                    let x = tiles.centre(tiles.cell(t * tiles.volume() + l));
-                    if reach.contains(&x) {
-                        *phi = phi.min((inflow.distance)(&x));
-                    }
-                }
-            });
-            let inside: Vec<bool> =
-                particles.position.par_iter().map(|x| (inflow.distance)(x) < 0.0).collect();
-            for (p, v) in particles.velocity.iter_mut().enumerate().filter(|(p, _)| inside[*p]) {
-                *v = inflow.velocity;
+            let particles = &mut self.next.particles;
+            let reach = inflow.bounds.grow(self.options.cell);
+            let inside: Vec<usize> = (0..particles.len())
+                .into_par_iter()
+                .filter(|&p| {
+                    let x = &particles.position[p];
+                    reach.contains(x) && (inflow.distance)(x) < 0.0
+                })
+                .collect();
+            for p in inside {
+                particles.velocity[p] = inflow.velocity;
                 if let Some(c) = particles.affine.get_mut(p) {
                     *c = [[0.0; 3]; 3];
                 }
             }
-            self.restore_distance(solid)?;
-            let gave = self.next.grid.liquid_volume() - before;
+            let tiles = &self.next.grid.tiles;
+            let wants = |cell: [i32; 3]| {
+                let x = tiles.centre(cell);
+                reach.contains(&x) && (inflow.distance)(&x) < tiles.h()
+            };
+            let places = self.gaps(wants, |x, _| (inflow.distance)(x) < 0.0);
+            let gave = places.len() as f64 * volume;
             self.next.emitted[inflow.index] += gave;
             self.next.expected += gave;
-            let (half, h) = (self.seeding.full() / 2, self.options.cell);
-            self.seed_cells(&|_| inflow.velocity, |x, _, count| {
-                ((inflow.distance)(x) < h && count < half, 0.0)
-            })?;
+            let velocity = vec![inflow.velocity; places.len()];
+            self.add_particles(&places, &velocity, &vec![volume as f32; places.len()])?;
         }
         Ok(())
     }
 
-    /// Keep cells from running out of particles, and from being crowded.
-    pub(super) fn reseed(&mut self) -> Result<()> {
-        self.thin_out();
-        let half = self.seeding.full() / 2;
-        let deep = -DEEP * self.options.cell;
-        let old = &self.now.grid;
-        let (tiles, mut patch) = (&old.tiles, VelocityPatch::default());
-        let mut loaded = None;
-        let mut velocity = |x: &Vec3| {
-            let coord = tiles.split(tiles.cell_at(x)).0;
-            if loaded != Some(coord) {
-                patch.load(tiles, &old.velocity, coord, 1);
-                loaded = Some(coord);
-            }
-            patch.sample(&tiles.to_grid(x))
-        };
-        let seeds = self.seeds(|_, phi, count| (phi < deep && count < half, 0.1 * self.options.cell));
-        let start: Vec<Vec3> = seeds.iter().map(&mut velocity).collect();
-        self.add_particles(&seeds, &start)
-    }
-
-    /// Remove particles, youngest first, from cells that hold twice as many as they should.
-    fn thin_out(&mut self) {
-        let State { grid, particles, .. } = &mut self.next;
-        let most = 2 * self.seeding.full();
-        let mut keep = vec![true; particles.len()];
-        for place in 0..grid.tiles.cells() {
-            let range = particles.of_cell(place);
-            if range.len() > most {
-                keep[range.start + most..range.end].fill(false);
-            }
-        }
-        if keep.iter().any(|k| !k) {
-            particles.retain(&keep);
-            // Every particle that is left lies on a tile, so sorting cannot fail.
-            let _ = particles.sort(&grid.tiles);
-        }
-    }
-
-    fn seed_cells(
-        &mut self,
-        velocity: &dyn Fn(&Vec3) -> Vec3,
-        wants: impl Fn(&Vec3, f64, usize) -> (bool, f64) + Sync,
-    ) -> Result<()> {
-        let seeds = self.seeds(wants);
-        let start: Vec<Vec3> = seeds.iter().map(velocity).collect();
-        self.add_particles(&seeds, &start)
-    }
-
-    /// Places for new particles in the liquid of the next state. `wants(centre, distance, count)` says
-    /// whether a cell gets some, and how deep in the liquid they must be.
-    fn seeds(&self, wants: impl Fn(&Vec3, f64, usize) -> (bool, f64) + Sync) -> Vec<Vec3> {
+    /// Places for new particles in the parts of cells that hold none: in cells that `wants` names, at
+    /// points outside solids that `inside` accepts, given with the liquid's distance.
+    fn gaps(
+        &self,
+        wants: impl Fn([i32; 3]) -> bool + Sync,
+        inside: impl Fn(&Vec3, f64) -> bool + Sync,
+    ) -> Vec<Vec3> {
         let State { grid, particles, moment, .. } = &self.next;
         let tiles = &grid.tiles;
-        let seeded = !particles.start.is_empty();
-        let of_tile = |patches: &mut (Patch, Patch), t: usize| {
-            let mut found = Vec::new();
-            let mut loaded = false;
-            for l in 0..tiles.volume() {
-                let place = t * tiles.volume() + l;
-                let count = if seeded { particles.of_cell(place).len() } else { 0 };
+        let of_tile = |(liquid, solid): &mut (Patch, Patch), t: usize| {
+            let (mut found, mut loaded) = (Vec::new(), false);
+            for place in t * tiles.volume()..(t + 1) * tiles.volume() {
                 let cell = tiles.cell(place);
-                if grid.liquid[place] > tiles.h() {
-                    continue;
-                }
-                let (wanted, depth) = wants(&tiles.centre(cell), grid.liquid[place], count);
-                if !wanted {
+                if !wants(cell) {
                     continue;
                 }
                 if !loaded {
-                    patches.0.load(tiles, &grid.liquid, tiles.coords()[t], 1, tiles.h());
+                    liquid.load(tiles, &grid.liquid, tiles.coords()[t], 1, tiles.h());
                     // Beyond the tiles nothing is seeded.
-                    patches.1.load(tiles, &grid.solid, tiles.coords()[t], 2, -BLOCKED * tiles.h());
+                    solid.load(tiles, &grid.solid, tiles.coords()[t], 2, -BLOCKED * tiles.h());
                     loaded = true;
                 }
-                for n in count..self.seeding.full() {
+                let here = if particles.start.is_empty() { 0..0 } else { particles.of_cell(place) };
+                let taken = here.fold(0u64, |m, p| m | 1 << self.seeding.part_of(tiles, &particles.position[p]));
+                for n in (0..self.seeding.full()).filter(|n| taken >> n & 1 == 0) {
                     let x = self.seeding.place(tiles, cell, n, *moment);
                     let g = tiles.to_grid(&x);
                     let node = [g.x, g.y, if tiles.is_flat() { 0.0 } else { g.z }];
-                    let inside = patches.0.sample(tiles.centred(&x)) < -depth;
-                    if inside && patches.1.sample(node) > 0.0 {
+                    if inside(&x, liquid.sample(tiles.centred(&x))) && solid.sample(node) > 0.0 {
                         found.push(x);
                     }
                 }
@@ -275,11 +200,32 @@ impl Mac {
         found.concat()
     }
 
-    fn add_particles(&mut self, places: &[Vec3], velocity: &[Vec3]) -> Result<()> {
+    /// Particles for the liquid of the next state. Those of a cell share its volume evenly; what lies
+    /// in cells that are too thin for a particle is spread over all.
+    fn seed(&mut self, velocity: &dyn Fn(&Vec3) -> Vec3) -> Result<()> {
+        let grid = &self.next.grid;
+        let tiles = &grid.tiles;
+        let shares = grid.liquid_shares();
+        let wet = |cell: [i32; 3]| tiles.locate(cell).is_some_and(|p| shares[p] > 0.0);
+        let places = self.gaps(wet, |_, phi| phi < 0.0);
+        let cells: Vec<usize> =
+            places.iter().map(|x| tiles.locate(tiles.cell_at(x)).unwrap_or_default()).collect();
+        let mut count = tiles.field(0u32);
+        cells.iter().for_each(|c| count[*c] += 1);
+        let cell = tiles.h().powi(3);
+        let volume: Vec<f64> = cells.iter().map(|c| shares[*c] * cell / count[*c] as f64).collect();
+        let (all, seeded) = (shares.iter().sum::<f64>() * cell, volume.iter().sum::<f64>());
+        let scale = if seeded > 0.0 { all / seeded } else { 0.0 };
+        let volume: Vec<f32> = volume.iter().map(|v| (v * scale) as f32).collect();
+        let start: Vec<Vec3> = places.iter().map(velocity).collect();
+        self.add_particles(&places, &start, &volume)
+    }
+
+    fn add_particles(&mut self, places: &[Vec3], velocity: &[Vec3], volume: &[f32]) -> Result<()> {
         let affine = matches!(self.options.transfer, crate::solver::mac::Transfer::Apic);
         let State { grid, particles, next_id, .. } = &mut self.next;
-        for (x, v) in places.iter().zip(velocity) {
-            particles.push(*x, *v, *next_id, 0.0, affine.then_some([[0.0; 3]; 3]));
+        for ((x, v), volume) in places.iter().zip(velocity).zip(volume) {
+            particles.push(*x, *v, *next_id, *volume, affine.then_some([[0.0; 3]; 3]));
             *next_id += 1;
         }
         if places.is_empty() && !particles.start.is_empty() {

@@ -1,10 +1,14 @@
-//! The simulator `mac`: particles carry the velocity, a level set kept honest by them carries the
+//! The simulator `mac`: particles carry volume and velocity, a level set held to them carries the
 //! surface, a staggered grid solves for pressure.
 //!
 //! Between substeps the state is: particles sorted on the grid; the liquid's distance, linear into
 //! solids; face velocities that keep volume, extended beyond the surface; the ledger of volume. One
 //! substep reads that state and writes a second one; only `commit` exchanges them, so a step that
 //! fails or is cancelled leaves the first untouched.
+//!
+//! No particle is ever made or removed except by sources and drains, so the volume in the ledger is
+//! exact. Where particles crowd, a second solve with the matrix of the pressure moves them apart (and
+//! together where liquid is thin below its surface) without touching their velocity, after [KFL19].
 
 mod filling;
 mod moving;
@@ -20,19 +24,23 @@ use crate::geometry::TriMesh;
 use crate::grid::{MAX_MARGIN, extend_average};
 use crate::math::{Aabb, Vec3};
 use crate::solver::mac::{
-    MacGrid, PressureOptions, Transfer, constrain, grid_to_particles, particles_to_grid, project,
+    MacGrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles, particles_to_grid, project,
 };
-use crate::surface::{Seeding, vouch};
+use crate::surface::Seeding;
 use rayon::prelude::*;
 
 pub(super) use filling::InitialVolume;
 
 /// The distance to the surface is kept within this many cells.
 const BAND_CELLS: f64 = 4.0;
-/// A wrong volume is corrected over about this many seconds.
+/// The surface is moved to enclose the particles' volume over about this many seconds...
 const VOLUME_TIME: f64 = 0.1;
-/// Relative expansion that the correction of volume may ask for, 1/s: a twentieth a frame.
-const MAX_EXPANSION: f64 = 1.0;
+/// ...by at most this many cells a substep.
+const MOST_SHIFT: f64 = 0.02;
+/// Share of a crowd that is taken apart in a substep.
+const SPREAD: f64 = 0.5;
+/// Deeper than this many cells thin liquid is drawn together.
+const DEEP: f64 = 1.5;
 
 /// What does not change during a simulation.
 #[derive(Clone, Debug)]
@@ -66,6 +74,10 @@ struct State {
     expected: f64,
     /// Volume given by each emitter, m³.
     emitted: Vec<f64>,
+    /// Velocity that carries the particles: that of the grid, and the drift that takes crowds apart.
+    carry: [Vec<f64>; 3],
+    /// The greatest speed on a face of liquid, m/s.
+    fastest: f64,
 }
 
 /// The simulator.
@@ -79,6 +91,8 @@ pub struct Mac {
     before: [Vec<f64>; 3],
     /// Which particles exchange velocity with the grid; the others fly freely.
     takes_part: Vec<bool>,
+    /// How full the surroundings of each cell are.
+    full: Vec<f64>,
 }
 
 impl Mac {
@@ -98,6 +112,7 @@ impl Mac {
             next: State::default(),
             before: Default::default(),
             takes_part: Vec::new(),
+            full: Vec::new(),
         };
         mac.fill(solids, volumes)?;
         Ok(mac)
@@ -109,7 +124,7 @@ impl Mac {
 
     /// Cells that a point may travel in a step, and two more for interpolation.
     fn margin(&self, dt: f64) -> usize {
-        let travel = self.now.grid.max_speed() * dt / self.options.cell;
+        let travel = self.now.fastest * dt / self.options.cell;
         (travel.min(MAX_MARGIN as f64).ceil() as usize + 2).min(MAX_MARGIN)
     }
 
@@ -130,27 +145,39 @@ impl Mac {
         parts.concat()
     }
 
-    /// Volume of the liquid on the grid and of the drops that fly freely.
-    fn measure(&self, state: &State, takes_part: &[bool]) -> f64 {
-        let drops = takes_part.iter().filter(|w| !**w).count();
-        let drop = self.options.cell.powi(3) / self.seeding.full() as f64;
-        state.grid.liquid_volume() + drops as f64 * drop
+    /// Measure the liquid of the next state and move its surface towards the volume of its particles.
+    fn settle_volume(&mut self, dt: f64) {
+        self.takes_part = self.wet(&self.next);
+        let State { grid, particles, volume, .. } = &mut self.next;
+        let [measured, area] = grid.liquid_volume();
+        let wet = particles.total_volume(|p| self.takes_part[p]);
+        let drops = particles.total_volume(|p| !self.takes_part[p]);
+        let most = MOST_SHIFT * self.options.cell;
+        let mut shift = 0.0;
+        if self.options.volume_lock && area > 0.0 {
+            shift = ((wet - measured) / area * (dt / VOLUME_TIME).min(1.0)).clamp(-most, most);
+            grid.liquid.par_iter_mut().for_each(|d| *d -= shift);
+        }
+        *volume = measured + shift * area + drops;
     }
 
-    /// Relative expansion that brings the volume back to what it should be, 1/s.
-    fn expansion(&self) -> f64 {
-        let State { volume, expected, .. } = self.now;
-        if !self.options.volume_lock || volume <= 0.0 {
-            return 0.0;
-        }
-        ((expected - volume) / volume / VOLUME_TIME).clamp(-MAX_EXPANSION, MAX_EXPANSION)
+    /// Relative expansion of each cell that takes crowds apart, in a substep.
+    fn spreading(&self) -> Vec<f64> {
+        let deep = -DEEP * self.options.cell;
+        let of = |(full, phi): (&f64, &f64)| match full - 1.0 {
+            _ if *full < 0.0 => 0.0,
+            crowd if crowd > 0.0 => SPREAD * crowd.min(1.0),
+            lack if *phi < deep => SPREAD * lack.max(-0.5),
+            _ => 0.0,
+        };
+        self.full.par_iter().zip(&self.next.grid.liquid).map(of).collect()
     }
 }
 
 impl Liquid for Mac {
     fn max_dt(&self, acceleration: f64) -> Limit {
         // The speed at the end of the step counts; falling a few cells from rest takes √(2 cfl h/g).
-        let (reach, speed) = (self.options.cfl * self.options.cell, self.max_speed());
+        let (reach, speed) = (self.options.cfl * self.options.cell, self.now.fastest);
         let dt = if acceleration > 0.0 {
             2.0 * reach / (speed + (speed * speed + 4.0 * acceleration * reach).sqrt())
         } else {
@@ -161,7 +188,6 @@ impl Liquid for Mac {
 
     fn advect_surface(&mut self, step: &Step) -> Result<()> {
         self.next = State {
-            particles: self.move_particles(step)?,
             next_id: self.now.next_id,
             moment: self.now.moment + 1,
             volume: self.now.volume,
@@ -169,19 +195,18 @@ impl Liquid for Mac {
             emitted: self.now.emitted.clone(),
             ..State::default()
         };
-        Ok(())
+        self.move_particles(step)
     }
 
     fn remesh(&mut self, step: &Step) -> Result<()> {
         self.lay_tiles(step)?;
         step.cancel.check()?;
         self.carry_surface(step)?;
-        step.cancel.check()?;
-        self.reseed()
+        self.settle_volume(step.dt);
+        Ok(())
     }
 
     fn advect_velocity(&mut self, step: &Step) -> Result<()> {
-        self.takes_part = self.wet(&self.next);
         let mut known = particles_to_grid(&mut self.next.grid, &self.next.particles, &self.takes_part);
         step.cancel.check()?;
         let grid = &mut self.next.grid;
@@ -210,17 +235,26 @@ impl Liquid for Mac {
             dt: step.dt,
             density: self.options.density,
             tolerance: self.options.tolerance,
-            expansion: self.expansion(),
         };
         let layers = self.margin(step.dt) + 2;
+        let spreading = self.spreading();
         let grid = &mut self.next.grid;
-        let (report, mut known) = project(grid, step.solids, &options, step.cancel)?;
+        let Projected { report, mut known, mut drift } =
+            project(grid, step.solids, &options, &spreading, step.cancel)?;
+        self.next.fastest = grid.max_speed(&known);
+        for (drift, known) in drift.iter_mut().zip(&known).take(grid.tiles.axes()) {
+            extend_average(&grid.tiles, drift, &mut known.clone(), 2)?;
+        }
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, u, known, layers)?;
             // Nothing that was not reached may keep what the forces added.
             u.par_iter_mut().zip(&*known).filter(|(_, k)| **k == 0).for_each(|(u, _)| *u = 0.0);
         }
         constrain(grid, step.solids);
+        for (drift, u) in drift.iter_mut().zip(&grid.velocity) {
+            drift.par_iter_mut().zip(u).for_each(|(d, u)| *d += u);
+        }
+        self.next.carry = drift;
         Ok(Solved {
             solves: report.solve.into_iter().collect(),
             closed_regions: report.closed_regions,
@@ -238,10 +272,7 @@ impl Liquid for Mac {
                 *v += (step.gravity + force) * step.dt;
             },
         );
-        vouch(&grid.tiles, &grid.liquid, particles);
-        self.next.volume = self.measure(&self.next, &self.takes_part);
-        let speed = self.next.grid.max_speed();
-        if !speed.is_finite() || !self.next.volume.is_finite() {
+        if !self.next.fastest.is_finite() || !self.next.volume.is_finite() {
             return Err(Error::diverged("finish", "velocities are not finite"));
         }
         Ok(())
@@ -285,7 +316,7 @@ impl Liquid for Mac {
     }
 
     fn bytes(&self) -> usize {
-        self.now.grid.bytes() + self.now.particles.bytes()
+        self.now.grid.bytes() + 24 * self.now.grid.tiles.cells() + self.now.particles.bytes()
     }
 
     fn save(&self, out: &mut Writer) {

@@ -12,7 +12,7 @@ use crate::grid::{Patch, SIDE, Tiles};
 use crate::math::Vec3;
 use crate::simulation::liquid::{ForceField, Step};
 use crate::solver::mac::{MacGrid, REACH_CELLS};
-use crate::surface::{Band, advect, correct};
+use crate::surface::{Band, advect, fullness, guide};
 use rayon::prelude::*;
 
 /// Particles stay this many cells away from solids.
@@ -27,8 +27,8 @@ struct Surroundings {
 }
 
 impl Mac {
-    /// The particles at the end of the step, still in the old order.
-    pub(super) fn move_particles(&self, step: &Step) -> Result<Particles> {
+    /// Move the particles of the next state to the end of the step; they keep the old order.
+    pub(super) fn move_particles(&mut self, step: &Step) -> Result<()> {
         let State { grid, particles, .. } = &self.now;
         let tiles = &grid.tiles;
         let margin = self.margin(step.dt);
@@ -39,7 +39,7 @@ impl Mac {
                 if range.is_empty() || step.cancel.is_cancelled() {
                     return Vec::new();
                 }
-                around.load(grid, t, margin);
+                around.load(&self.now, t, margin);
                 range
                     .map(|p| around.carry(tiles, step, &particles.position[p], &particles.velocity[p]))
                     .collect()
@@ -52,8 +52,11 @@ impl Mac {
             return Err(Error::diverged("advect_surface", format!("particle {id} has no finite position")));
         }
         let keep: Vec<bool> = moved.position.par_iter().map(|x| self.stays(step.solids, x)).collect();
+        let gone = moved.total_volume(|p| !keep[p]);
+        self.next.expected -= gone;
         moved.retain(&keep);
-        Ok(moved)
+        self.next.particles = moved;
+        Ok(())
     }
 
     /// Whether a particle is still of interest: not drained, and not astronomically far away.
@@ -85,30 +88,31 @@ impl Mac {
         let tiles = Tiles::new(old.h(), old.origin(), old.is_flat(), coords);
         self.next.grid = MacGrid::new(tiles, step.solids, Some(&self.now.grid));
         self.next.grid.close_thin(step.solids);
-        self.next.particles.sort(&self.next.grid.tiles)
+        self.next.particles.sort(&self.next.grid.tiles)?;
+        self.let_in(step)
     }
 
-    /// Carry the surface along, correct it by the particles, let liquid in and out.
+    /// Carry the surface along, hold it to the particles, and make it a distance again.
     pub(super) fn carry_surface(&mut self, step: &Step) -> Result<()> {
         let band = Band(self.band());
         let (old, margin) = (&self.now.grid, self.margin(step.dt));
         let next = &mut self.next;
         let tiles = &next.grid.tiles;
         let mut phi = advect(&old.tiles, &old.liquid, &old.velocity, tiles, step.dt, margin, band);
-        let solid = next.grid.solid_at_centres();
-        correct(tiles, &mut phi, &next.particles, &solid, self.seeding.full() as f64);
+        add_sources(tiles, &mut phi, step);
+        self.full = fullness(tiles, &next.particles, &next.grid.room);
+        guide(tiles, &mut phi, &self.full);
         next.grid.liquid = phi;
-        self.restore_distance(&solid)?;
-        self.drain(step, &solid)?;
-        self.let_in(step, &solid)
+        let solid = next.grid.solid_at_centres();
+        self.restore_distance(&solid)
     }
 }
 
 impl Surroundings {
-    fn load(&mut self, grid: &MacGrid, t: usize, margin: usize) {
+    fn load(&mut self, State { grid, carry, .. }: &State, t: usize, margin: usize) {
         let (tiles, coord) = (&grid.tiles, grid.tiles.coords()[t]);
         let far = REACH_CELLS * tiles.h();
-        self.velocity.load(tiles, &grid.velocity, coord, margin);
+        self.velocity.load(tiles, carry, coord, margin);
         self.liquid.load(tiles, &grid.liquid, coord, 1, far);
         self.solid.load(tiles, &grid.solid, coord, margin, far);
     }
@@ -177,6 +181,21 @@ fn put_outside(solids: &Solids, x: Vec3, h: f64, flat: bool) -> Vec3 {
 /// A path that would pass through a thin solid ends where it began, carried along by the solid.
 fn hold_back(solids: &Solids, from: &Vec3, to: Vec3) -> Vec3 {
     if solids.any_thin() && solids.path_crosses(from, &to) { solids.carried(from) } else { to }
+}
+
+/// The regions of the sources are liquid.
+fn add_sources(tiles: &Tiles, phi: &mut [f64], step: &Step) {
+    for inflow in step.inflows {
+        let reach = inflow.bounds.grow(2.0 * tiles.h());
+        tiles.for_each(phi, |t, part| {
+            for (l, phi) in part.iter_mut().enumerate() {
+                let x = tiles.centre(tiles.cell(t * tiles.volume() + l));
+                if reach.contains(&x) {
+                    *phi = phi.min((inflow.distance)(&x));
+                }
+            }
+        });
+    }
 }
 
 /// Add a force that varies in space to the faces of the grid.

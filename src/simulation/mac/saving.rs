@@ -10,12 +10,13 @@ use crate::simulation::state::{Reader, Writer};
 use crate::solver::mac::MacGrid;
 
 const AXES: [&str; 3] = ["velocity x", "velocity y", "velocity z"];
+const CARRY: [&str; 3] = ["carry x", "carry y", "carry z"];
 
 impl Mac {
     pub(super) fn write(&self, out: &mut Writer) {
-        let State { grid, particles, next_id, moment, volume, expected, emitted } = &self.now;
+        let State { grid, particles, next_id, moment, volume, expected, emitted, carry, fastest } = &self.now;
         out.u64s("counters", &[*next_id, *moment]);
-        out.f64s("volumes", &[*volume, *expected]);
+        out.f64s("volumes", &[*volume, *expected, *fastest]);
         out.f64s("emitted", emitted);
         out.i32s("tiles", &grid.tiles.coords().concat());
         out.f64s("liquid", &grid.liquid);
@@ -23,10 +24,13 @@ impl Mac {
         for (name, u) in AXES.iter().zip(&grid.velocity) {
             out.f64s(name, u);
         }
+        for (name, u) in CARRY.iter().zip(carry) {
+            out.f64s(name, u);
+        }
         out.vectors("particle position", &particles.position);
         out.vectors("particle velocity", &particles.velocity);
         out.u64s("particle id", &particles.id);
-        out.f32s("particle radius", &particles.radius);
+        out.f32s("particle volume", &particles.volume);
         let affine: Vec<f32> = particles.affine.iter().flatten().flatten().copied().collect();
         out.f32s("particle affine", &affine);
     }
@@ -35,7 +39,7 @@ impl Mac {
         let counters = from.u64s("counters")?;
         let counters = from.expect("counters", counters, 2)?;
         let volumes = from.f64s("volumes")?;
-        let volumes = from.expect("volumes", volumes, 2)?;
+        let volumes = from.expect("volumes", volumes, 3)?;
         let emitted = from.f64s("emitted")?;
         let emitted = from.expect("emitted", emitted, self.now.emitted.len())?;
         let coords = from.i32s("tiles")?.chunks_exact(3).map(|c| [c[0], c[1], c[2]]).collect();
@@ -52,11 +56,15 @@ impl Mac {
         for (name, u) in AXES.iter().zip(&mut grid.velocity) {
             *u = field(from, name)?;
         }
+        let mut carry: [Vec<f64>; 3] = Default::default();
+        for (name, u) in CARRY.iter().zip(&mut carry) {
+            *u = field(from, name)?;
+        }
         let mut particles = read_particles(from)?;
         particles.sort(&grid.tiles)?;
         let [next_id, moment] = [counters[0], counters[1]];
-        let [volume, expected] = [volumes[0], volumes[1]];
-        self.now = State { grid, particles, next_id, moment, volume, expected, emitted };
+        let [volume, expected, fastest] = [volumes[0], volumes[1], volumes[2]];
+        self.now = State { grid, particles, next_id, moment, volume, expected, emitted, carry, fastest };
         Ok(())
     }
 }
@@ -68,12 +76,12 @@ fn read_particles(from: &mut Reader) -> Result<Particles> {
     let velocity = from.expect("particle velocity", velocity, n)?;
     let id = from.u64s("particle id")?;
     let id = from.expect("particle id", id, n)?;
-    let radius = from.f32s("particle radius")?;
-    let radius = from.expect("particle radius", radius, n)?;
+    let volume = from.f32s("particle volume")?;
+    let volume = from.expect("particle volume", volume, n)?;
     let affine = from.f32s("particle affine")?;
     let count = if affine.is_empty() { 0 } else { 9 * n };
     let affine = from.expect("particle affine", affine, count)?;
     let row = |c: &[f32]| std::array::from_fn(|a| [c[3 * a], c[3 * a + 1], c[3 * a + 2]]);
     let affine = affine.chunks_exact(9).map(row).collect();
-    Ok(Particles { position, velocity, id, radius, affine, ..Particles::default() })
+    Ok(Particles { position, velocity, id, volume, affine, ..Particles::default() })
 }

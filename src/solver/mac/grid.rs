@@ -28,6 +28,9 @@ const LEAST_OPEN: f32 = 0.02;
 /// A cell whose centre is further inside a solid than this share of a cell carries no pressure.
 const BURIED_CELLS: f64 = 0.2;
 
+/// By how many cells the surface is moved to and fro to measure its area.
+const SWELL: f64 = 0.05;
+
 /// One liquid on the grid.
 #[derive(Clone, Debug, Default)]
 pub struct MacGrid {
@@ -40,6 +43,8 @@ pub struct MacGrid {
     resting: Vec<f64>,
     /// Share of each lower face that is open to liquid.
     pub open: [Vec<f32>; 3],
+    /// Share of each cell that is outside solids.
+    pub room: Vec<f64>,
     /// Velocity on lower faces, m/s.
     pub velocity: [Vec<f64>; 3],
     /// Pressure at cell centres, Pa; also the first guess of the next solve.
@@ -56,6 +61,7 @@ impl MacGrid {
             solid: Vec::new(),
             resting: tiles.field(far),
             open: std::array::from_fn(|_| tiles.field(1.0)),
+            room: tiles.field(1.0),
             velocity: std::array::from_fn(|_| tiles.field(0.0)),
             pressure: tiles.field(0.0),
             tiles,
@@ -115,10 +121,11 @@ impl MacGrid {
 
     fn measure_openings(&mut self) {
         let (tiles, solid) = (&self.tiles, &self.solid);
-        let [ox, oy, oz] = &mut self.open;
+        let ([ox, oy, oz], room) = (&mut self.open, &mut self.room);
         let v = tiles.volume();
-        let parts = ox.par_chunks_mut(v).zip(oy.par_chunks_mut(v)).zip(oz.par_chunks_mut(v));
-        parts.enumerate().for_each_init(Halo::default, |halo, (t, ((x, y), z))| {
+        let faces = ox.par_chunks_mut(v).zip(oy.par_chunks_mut(v)).zip(oz.par_chunks_mut(v));
+        let parts = faces.zip(room.par_chunks_mut(v));
+        parts.enumerate().for_each_init(Halo::default, |halo, (t, (((x, y), z), room))| {
             tiles.load_halo_repeated(solid, t, halo);
             if halo.0[..100 * (tiles.depth() + 2)].iter().all(|&d| d > 0.0) {
                 return;
@@ -129,6 +136,7 @@ impl MacGrid {
                     share if share < LEAST_OPEN => 0.0,
                     share => share,
                 };
+                room[l] = 1.0 - fraction::cube(corners(halo, i, j, k));
                 x[l] = open([n(0, 0, 0), n(0, 1, 0), n(0, 0, 1), n(0, 1, 1)]);
                 y[l] = open([n(0, 0, 0), n(1, 0, 0), n(0, 0, 1), n(1, 0, 1)]);
                 z[l] = if tiles.is_flat() {
@@ -198,44 +206,68 @@ impl MacGrid {
         centres
     }
 
-    /// Volume of the liquid, m³.
-    pub fn liquid_volume(&self) -> f64 {
-        let tiles = &self.tiles;
-        let far = REACH_CELLS * tiles.h();
-        let one = |halos: &mut [Halo; 2], t: usize| {
-            tiles.load_halo(&self.liquid, t, far, &mut halos[0]);
-            let depth = tiles.depth();
-            let liquid = &halos[0].0[..100 * (depth + 2)];
-            if liquid.iter().all(|&d| d > tiles.h()) {
-                return 0.0;
+    /// Volume of the liquid, m³, and the area of its free surface, m².
+    pub fn liquid_volume(&self) -> [f64; 2] {
+        let (tiles, h) = (&self.tiles, self.tiles.h());
+        let one = |halo: &mut Halo, t: usize| {
+            let (base, v) = (t * tiles.volume(), tiles.volume());
+            let own = &self.liquid[base..base + v];
+            // A surface further from a centre than half the diagonal cannot cut the cell.
+            let reach = 0.87 * h;
+            let (mut full, mut grown) = (0.0, 0.0);
+            if own.iter().all(|d| d.abs() > reach) {
+                full = own.iter().zip(&self.room[base..]).filter(|(d, _)| **d < 0.0).map(|(_, r)| r).sum();
+                return [full, 0.0];
             }
-            let [liquid, solid] = halos;
-            tiles.load_halo_repeated(&self.solid, t, solid);
-            let mut sum = 0.0;
-            each_cell(depth, |_, [i, j, k]| sum += cell_share(liquid, solid, [i, j, k], tiles));
-            sum
+            tiles.load_halo(&self.liquid, t, REACH_CELLS * h, halo);
+            each_cell(tiles.depth(), |l, [i, j, k]| {
+                let (phi, room) = (own[l], self.room[base + l]);
+                if phi < -reach {
+                    full += room;
+                } else if phi < reach && room > 0.0 {
+                    let corners = at_corners(halo, i, j, k, tiles);
+                    full += room * fraction::cube(corners);
+                    grown += room * fraction::cube(corners.map(|d| d - SWELL * h));
+                    grown -= room * fraction::cube(corners.map(|d| d + SWELL * h));
+                }
+            });
+            [full, grown]
         };
-        let halos = || [Halo::default(), Halo::default()];
-        let shares: Vec<f64> = (0..tiles.len()).into_par_iter().map_init(halos, one).collect();
-        shares.iter().sum::<f64>() * tiles.h().powi(3)
+        let shares: Vec<[f64; 2]> = (0..tiles.len()).into_par_iter().map_init(Halo::default, one).collect();
+        let sum = |n: usize| shares.iter().map(|s| s[n]).sum::<f64>();
+        [sum(0) * h.powi(3), sum(1) * h * h / (2.0 * SWELL)]
     }
 
-    /// The greatest speed on a face that touches liquid, m/s.
-    pub fn max_speed(&self) -> f64 {
+    /// Share of each cell that is liquid and not solid.
+    pub fn liquid_shares(&self) -> Vec<f64> {
+        let (tiles, far) = (&self.tiles, REACH_CELLS * self.tiles.h());
+        let mut shares = tiles.field(0.0);
+        shares.par_chunks_mut(tiles.volume()).enumerate().for_each_init(Halo::default, |halo, (t, part)| {
+            tiles.load_halo(&self.liquid, t, far, halo);
+            each_cell(tiles.depth(), |l, [i, j, k]| {
+                let room = self.room[t * tiles.volume() + l];
+                part[l] = room * fraction::cube(at_corners(halo, i, j, k, tiles));
+            });
+        });
+        shares
+    }
+
+    /// The greatest speed on the faces that are marked as known, m/s.
+    pub fn max_speed(&self, known: &[Vec<u8>; 3]) -> f64 {
         let fastest = |a: usize| {
-            let u = &self.velocity[a];
+            let (u, known) = (&self.velocity[a], &known[a]);
+            let of = |r: std::ops::Range<usize>| {
+                r.filter(|f| known[*f] != 0).fold(0.0f64, |m, f| m.max(u[f].abs()))
+            };
             // Without liquid there are no tiles, and the greatest of nothing is minus infinity.
-            if u.is_empty() {
-                return 0.0;
-            }
-            crate::math::ordered_max(u.len(), |r| u[r].iter().fold(0.0f64, |m, v| m.max(v.abs())))
+            crate::math::ordered_max(u.len(), of).max(0.0)
         };
         (0..self.tiles.axes()).map(fastest).fold(0.0f64, |s, m| s.hypot(m))
     }
 
     /// Bytes held by the fields.
     pub fn bytes(&self) -> usize {
-        self.tiles.bytes() + self.tiles.cells() * (4 * 8 + 3 * 12)
+        self.tiles.bytes() + self.tiles.cells() * (5 * 8 + 3 * 12)
     }
 }
 
@@ -270,19 +302,6 @@ fn corners(halo: &Halo, i: isize, j: isize, k: isize) -> [f64; 8] {
         let c = c as isize;
         halo.get(i + (c & 1), j + (c >> 1 & 1), k + (c >> 2))
     })
-}
-
-/// Share of a cell that is liquid and not solid.
-fn cell_share(liquid: &Halo, solid: &Halo, [i, j, k]: [isize; 3], tiles: &Tiles) -> f64 {
-    let phi = liquid.get(i, j, k);
-    // A surface further from the centre than half the diagonal cannot cut the cell.
-    let reach = 0.87 * tiles.h();
-    if phi > reach {
-        return 0.0;
-    }
-    let open = 1.0 - fraction::cube(corners(solid, i, j, k));
-    let full = if phi < -reach { 1.0 } else { fraction::cube(at_corners(liquid, i, j, k, tiles)) };
-    full * open
 }
 
 /// Liquid distance at the corners of a cell: means of the eight centres round each.

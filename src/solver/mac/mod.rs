@@ -9,6 +9,6 @@ mod walls;
 
 pub use block::{Block, BlockField, BlockOptions, Place, Scheme};
 pub use grid::{MacGrid, REACH_CELLS};
-pub use pressure::{PressureOptions, project};
+pub use pressure::{PressureOptions, Projected, project};
 pub use transfer::{Transfer, grid_to_particles, particles_to_grid};
 pub use walls::constrain;

@@ -29,6 +29,13 @@ pub(super) const LEAST_THETA: f64 = 1e-6;
 /// lies between them, with liquid on one side and air on the other: such a face is closed.
 const JUMP_CELLS: f64 = 1.6;
 
+/// Relative expansion below which particles are left where they are.
+const LEAST_SPREAD: f64 = 0.01;
+/// Relative residual of the drift, which only has to go in the right direction.
+const SPREAD_TOLERANCE: f64 = 1e-2;
+/// Cells that the drift may carry a particle in a step.
+const MOST_DRIFT: f64 = 0.25;
+
 /// What one pressure solve is given besides the grid.
 #[derive(Clone, Copy, Debug)]
 pub struct PressureOptions {
@@ -38,8 +45,6 @@ pub struct PressureOptions {
     pub density: f64,
     /// Relative residual at which the solve stops.
     pub tolerance: f64,
-    /// Relative expansion of the liquid, 1/s; 0 for a liquid that keeps its volume.
-    pub expansion: f64,
 }
 
 /// Where each face of the graph sits on the grid.
@@ -51,23 +56,47 @@ struct Places {
     reversed: Vec<bool>,
 }
 
-/// Project the velocities so that liquid keeps its volume and does not enter solids.
-/// Returns, besides the report, for each axis which faces touch liquid and are now known.
+/// What [`project`] found.
+pub struct Projected {
+    pub report: Projection,
+    /// For each axis which faces touch liquid and are now known.
+    pub known: [Vec<u8>; 3],
+    /// Velocity on those faces that makes each cell expand as asked, m/s.
+    pub drift: [Vec<f64>; 3],
+}
+
+/// Project the velocities so that liquid keeps its volume and does not enter solids, and find the
+/// drift that makes each cell expand by the share `spreading` of its volume in the step.
 pub fn project(
     grid: &mut MacGrid,
     solids: &Solids,
     options: &PressureOptions,
+    spreading: &[f64],
     cancel: &Cancel,
-) -> Result<(Projection, [Vec<u8>; 3])> {
+) -> Result<Projected> {
     let numbers = number_cells(grid);
-    let (mut graph, places) = build(grid, solids, &numbers, options);
+    let (mut graph, places) = build(grid, solids, &numbers);
     let mut p = gather(&numbers, &grid.pressure, graph.cells());
     cancel.check()?;
     let scale = options.dt / options.density;
     let report = pressure::project(&mut graph, scale, &mut p, options.tolerance, cancel)?;
-    let known = write_back(grid, &graph, &places);
+    let mut known: [Vec<u8>; 3] = std::array::from_fn(|_| grid.tiles.field(0));
+    write_back(&mut grid.velocity, &graph, &places, |place, axis| known[axis][place] = 1);
     scatter(&numbers, &p, &mut grid.pressure);
-    Ok((report, known))
+    let mut drift: [Vec<f64>; 3] = std::array::from_fn(|_| grid.tiles.field(0.0));
+    let rate = grid.tiles.h().powi(3) / options.dt;
+    graph.source = gather(&numbers, spreading, graph.cells());
+    if graph.source.iter().any(|s| s.abs() > LEAST_SPREAD) {
+        graph.source.iter_mut().for_each(|s| *s *= rate);
+        graph.velocity.fill(0.0);
+        graph.solid_outflow.fill(0.0);
+        p.fill(0.0);
+        pressure::project(&mut graph, scale, &mut p, SPREAD_TOLERANCE, cancel)?;
+        let most = MOST_DRIFT * grid.tiles.h() / options.dt;
+        graph.velocity.iter_mut().for_each(|u| *u = u.clamp(-most, most));
+        write_back(&mut drift, &graph, &places, |_, _| ());
+    }
+    Ok(Projected { report, known, drift })
 }
 
 /// A number for every cell that carries a pressure, in the order of the fields; [`NONE`] elsewhere.
@@ -130,7 +159,7 @@ fn has_open_face(grid: &MacGrid, t: usize, place: usize, local: [isize; 3]) -> b
 }
 
 /// The faces and cells of the liquid, tile by tile.
-fn build(grid: &MacGrid, solids: &Solids, numbers: &[u32], options: &PressureOptions) -> (FaceGraph, Places) {
+fn build(grid: &MacGrid, solids: &Solids, numbers: &[u32]) -> (FaceGraph, Places) {
     let tiles = &grid.tiles;
     let cells = numbers.iter().filter(|n| **n != NONE).count();
     let of_tile: Vec<(FaceGraph, Places)> = (0..tiles.len())
@@ -148,7 +177,6 @@ fn build(grid: &MacGrid, solids: &Solids, numbers: &[u32], options: &PressureOpt
         places.axis.append(&mut more.axis);
         places.reversed.append(&mut more.reversed);
     }
-    graph.source.fill(options.expansion * tiles.h().powi(3));
     if solids.any_animated() {
         graph.solid_outflow = solid_outflow(grid, solids, numbers, cells);
     }
@@ -231,14 +259,17 @@ fn scatter(numbers: &[u32], values: &[f64], field: &mut [f64]) {
     field.par_iter_mut().zip(numbers).for_each(|(f, &n)| *f = value(n));
 }
 
-/// Put the velocities of the graph back on the faces and mark them as known.
-fn write_back(grid: &mut MacGrid, graph: &FaceGraph, places: &Places) -> [Vec<u8>; 3] {
-    let mut known: [Vec<u8>; 3] = std::array::from_fn(|_| grid.tiles.field(0));
+/// Put the velocities of the graph on the faces and tell which they are.
+fn write_back(
+    velocity: &mut [Vec<f64>; 3],
+    graph: &FaceGraph,
+    places: &Places,
+    mut tell: impl FnMut(usize, usize),
+) {
     for f in 0..graph.faces() {
         let (axis, place) = (places.axis[f] as usize, places.place[f] as usize);
         let u = graph.velocity[f];
-        grid.velocity[axis][place] = if places.reversed[f] { -u } else { u };
-        known[axis][place] = 1;
+        velocity[axis][place] = if places.reversed[f] { -u } else { u };
+        tell(place, axis);
     }
-    known
 }

@@ -10,14 +10,10 @@
 //! Grid to particles: FLIP adds the change of the grid's velocity, blended with the velocity itself;
 //! APIC takes the velocity and its gradient C_p [JSS15], so that rigid motion survives the exchange.
 //! On a linear velocity field both reproduce the field exactly.
-//!
-//! Each tile scatters its own particles, in their order, into a block that reaches one cell beyond
-//! the tile; then each tile sums the blocks that reach into it in a fixed order. The result has the
-//! same bits for any number of threads.
 
 use super::grid::MacGrid;
-use crate::field::{Particles, VelocityPatch, face_offset};
-use crate::grid::{Halo, NONE, SIDE, Tiles};
+use crate::field::{Block, Particles, VelocityPatch, face_offset, gather_blocks, hats};
+use crate::grid::{SIDE, Tiles};
 use crate::math::Vec3;
 use rayon::prelude::*;
 
@@ -32,111 +28,65 @@ pub enum Transfer {
 }
 
 /// Weighted velocities and weights of one tile and one cell round it, for three axes.
-struct Block {
-    sum: [[f64; 1000]; 3],
-    weight: [[f64; 1000]; 3],
+struct Blocks {
+    sum: [Block; 3],
+    weight: [Block; 3],
 }
 
 /// Velocity of the faces from the particles for which `takes_part` holds. Returns which faces got one.
 pub fn particles_to_grid(grid: &mut MacGrid, particles: &Particles, takes_part: &[bool]) -> [Vec<u8>; 3] {
     let tiles = &grid.tiles;
-    let blocks: Vec<Option<Box<Block>>> =
+    let blocks: Vec<Option<Box<Blocks>>> =
         (0..tiles.len()).into_par_iter().map(|t| scatter_tile(tiles, particles, takes_part, t)).collect();
     let mut known: [Vec<u8>; 3] = std::array::from_fn(|_| tiles.field(0));
-    for (axis, (velocity, known)) in grid.velocity.iter_mut().zip(&mut known).enumerate() {
+    for (axis, (velocity, known)) in grid.velocity.iter_mut().zip(&mut known).enumerate().take(tiles.axes()) {
         let v = tiles.volume();
         velocity.par_chunks_mut(v).zip(known.par_chunks_mut(v)).enumerate().for_each(|(t, (u, known))| {
-            gather_tile(tiles, &blocks, axis, t, u, known);
+            let mut weight = [0.0; SIDE * SIDE * SIDE];
+            let weight = &mut weight[..v];
+            gather_blocks(tiles, t, |n| blocks[n].as_ref().map(|b| &b.sum[axis]), u);
+            gather_blocks(tiles, t, |n| blocks[n].as_ref().map(|b| &b.weight[axis]), weight);
+            for ((u, known), weight) in u.iter_mut().zip(known).zip(weight) {
+                // A face at the rim of a particle's reach knows next to nothing; its neighbours know better.
+                *known = (*weight > 1e-3) as u8;
+                *u = if *known == 1 { *u / *weight } else { 0.0 };
+            }
         });
     }
     known
 }
 
-fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: usize) -> Option<Box<Block>> {
+fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: usize) -> Option<Box<Blocks>> {
     let range = particles.of_tile(tiles, t);
     if range.is_empty() {
         return None;
     }
-    let mut block = Box::new(Block { sum: [[0.0; 1000]; 3], weight: [[0.0; 1000]; 3] });
-    let base = tiles.base(t);
-    let base = Vec3::new(base[0] as f64, base[1] as f64, base[2] as f64);
+    let flat = tiles.is_flat();
+    let mut blocks = Box::new(Blocks { sum: [[0.0; 1000]; 3], weight: [[0.0; 1000]; 3] });
+    let base: [Vec3; 3] = std::array::from_fn(|a| tiles.base_point(t) + face_offset(a, flat));
     for p in range.filter(|p| takes_part[*p]) {
-        let local = tiles.to_grid(&particles.position[p]) - base;
+        let g = tiles.to_grid(&particles.position[p]);
         for axis in 0..tiles.axes() {
             let v = particles.velocity[p][axis];
-            let row = particles.affine.get(p).map(|c| c[axis]);
-            scatter(&mut block, tiles, axis, local, v, row);
-        }
-    }
-    Some(block)
-}
-
-/// Add one component of one particle to the eight faces round it.
-#[inline]
-fn scatter(block: &mut Block, tiles: &Tiles, axis: usize, local: Vec3, v: f64, row: Option<[f32; 3]>) {
-    let flat = tiles.is_flat();
-    let x = local - face_offset(axis, flat);
-    let low = x.map(f64::floor);
-    let f = x - low;
-    let layers = if flat { 1 } else { 2 };
-    for c in 0..4 * layers {
-        let d = [(c & 1) as f64, (c >> 1 & 1) as f64, (c >> 2) as f64];
-        let hat = |a: usize| if d[a] == 0.0 { 1.0 - f[a] } else { f[a] };
-        let mut w = hat(0) * hat(1);
-        let z = if flat { 0 } else { low.z as isize + d[2] as isize };
-        if !flat {
-            w *= hat(2);
-        }
-        let away = |a: usize| (d[a] - f[a]) * tiles.h();
-        let depth = |r: [f32; 3]| if flat { 0.0 } else { r[2] as f64 * away(2) };
-        let affine = row.map_or(0.0, |r| r[0] as f64 * away(0) + r[1] as f64 * away(1) + depth(r));
-        let at = Halo::at(low.x as isize + d[0] as isize, low.y as isize + d[1] as isize, z);
-        block.sum[axis][at] += w * (v + affine);
-        block.weight[axis][at] += w;
-    }
-}
-
-/// Sum what the tile and its neighbours scattered into it.
-fn gather_tile(
-    tiles: &Tiles,
-    blocks: &[Option<Box<Block>>],
-    axis: usize,
-    t: usize,
-    u: &mut [f64],
-    known: &mut [u8],
-) {
-    let mut weight = [0.0; SIDE * SIDE * SIDE];
-    u.fill(0.0);
-    let (side, depth) = (SIDE as i32, tiles.depth() as i32);
-    for d in 0..27 {
-        let [dx, dy, dz] = [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1];
-        let n = tiles.neighbour(t, dx, dy, dz);
-        let Some(block) = (n != NONE).then(|| blocks[n as usize].as_ref()).flatten() else { continue };
-        let reach = |step: i32, side: i32| match step {
-            -1 => 0..1,
-            1 => side - 1..side,
-            _ => 0..side,
-        };
-        for k in reach(dz, depth) {
-            for j in reach(dy, side) {
-                for i in reach(dx, side) {
-                    let at = Halo::at(
-                        (i - dx * side) as isize,
-                        (j - dy * side) as isize,
-                        (k - dz * depth) as isize,
-                    );
-                    let l = ((k * side + j) * side + i) as usize;
-                    u[l] += block.sum[axis][at];
-                    weight[l] += block.weight[axis][at];
-                }
+            let x = g - base[axis];
+            let (places, weights, count) = hats(&x, flat);
+            let row = particles.affine.get(p).map(|c| c[axis].map(|c| c as f64 * tiles.h()));
+            let carried = |c: usize| row.map_or(v, |row| v + affine(&row, &x, c, flat));
+            for c in 0..count {
+                blocks.sum[axis][places[c]] += weights[c] * carried(c);
+                blocks.weight[axis][places[c]] += weights[c];
             }
         }
     }
-    for l in 0..u.len() {
-        // A face at the rim of a particle's reach knows next to nothing; its neighbours know better.
-        known[l] = (weight[l] > 1e-3) as u8;
-        u[l] = if known[l] == 1 { u[l] / weight[l] } else { 0.0 };
-    }
+    Some(blocks)
+}
+
+/// What the gradient adds from a particle at x to corner c of the places round it.
+#[inline]
+fn affine(row: &[f64; 3], x: &Vec3, c: usize, flat: bool) -> f64 {
+    let away = |a: usize| x[a].floor() + (c >> a & 1) as f64 - x[a];
+    let depth = if flat { 0.0 } else { row[2] * away(2) };
+    row[0] * away(0) + row[1] * away(1) + depth
 }
 
 /// Give the particles for which `takes_part` holds the velocity of the grid. `before` is the grid's
