@@ -13,7 +13,7 @@ fn main() {
     for f in 0..frames {
         let r = sim.advance_frame(&mut |p| { if std::env::var("V").is_ok() { eprintln!("{p:?}"); } false }).unwrap();
         let st: Vec<String> = r.stage_seconds.iter().map(|s| format!("{:.0}", s.1 * 1e3)).collect();
-        println!("f {} sub {} ({}) {:.2}s [{}] it {} litres {:.4}/{:.4} vmax {:.3} parts {} cells {} tiles {}", r.frame, r.substeps, r.rule, r.seconds, st.join(" "), r.iterations, r.litres, r.litres_expected, r.max_speed, r.particles, r.liquid_cells, r.tiles);
+        println!("f {} sub {} ({}) {:.2}s [{}] it {} litres {:.7}/{:.7} vmax {:.3e} parts {} cells {} tiles {}", r.frame, r.substeps, r.rule, r.seconds, st.join(" "), r.iterations, r.litres, r.litres_expected, r.max_speed, r.particles, r.liquid_cells, r.tiles);
         if std::env::var("F").is_ok() { let p = sim.particles(); let mut o: Vec<usize> = (0..p.len()).collect(); o.sort_by(|a, b| p.velocity[*b].norm().total_cmp(&p.velocity[*a].norm())); for i in o.iter().take(4) { println!("   {:?} r {:.4} {:?} id {}", p.position[*i].as_slice(), p.position[*i].xz().norm(), p.velocity[*i].as_slice(), p.id[*i]); } }
         if let Some(o) = &out { if f % 4 == 3 {
             std::fs::create_dir_all(o).unwrap();

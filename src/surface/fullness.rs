@@ -11,7 +11,7 @@
 //!
 //! Under a plane surface at depth d (in cells, from −1 to 1) it is f = ½ + d − d|d|/2, up to the small
 //! anisotropy of w, whose second moment is the same in all directions. Turned round, fullness gives a
-//! distance that is good to a few tenths of a cell. [`guide`] keeps the level set within that tolerance
+//! distance that is good to a quarter of a cell. [`guide`] keeps the level set within that tolerance
 //! of it: where flow is smooth nothing happens, so that a calm surface shows no trace of particles;
 //! where sheets tear, walls sweep or drops gather, the particles have the last word. So the level set
 //! can neither gain nor lose more than the tolerance times the surface.
@@ -20,9 +20,9 @@ use crate::field::{Particles, volume_at_centres};
 use crate::grid::{Halo, Tiles};
 use rayon::prelude::*;
 
-/// How far level set and particles may disagree, in cells: the scatter of fullness of particles that
-/// are placed at random within eighths of cells is a tenth.
-const TOLERANCE: f64 = 0.3;
+/// How far level set and particles may disagree, as fullness; at the surface also in cells. The scatter
+/// of fullness of particles that are placed at random within eighths of cells is a tenth.
+const TOLERANCE: f64 = 0.25;
 /// With less room than this round a cell centre the particles say nothing.
 const LEAST_ROOM: f64 = 0.2;
 const UNKNOWN: f64 = -1.0;
@@ -66,6 +66,13 @@ fn depth(full: f64) -> f64 {
     }
 }
 
+/// Fullness at this depth below a plane surface, in cells.
+#[inline]
+fn fullness_at(depth: f64) -> f64 {
+    let d = depth.clamp(-1.0, 1.0);
+    0.5 + d - 0.5 * d * d.abs()
+}
+
 /// Hold a distance that was carried along the flow to what the particles say.
 pub fn guide(tiles: &Tiles, phi: &mut [f64], full: &[f64]) {
     let h = tiles.h();
@@ -73,15 +80,15 @@ pub fn guide(tiles: &Tiles, phi: &mut [f64], full: &[f64]) {
         if *full < 0.0 || (*full == 0.0 && *phi > h) {
             return;
         }
-        let particles = -h * depth(*full);
-        let (least, most) = (particles - TOLERANCE * h, particles + TOLERANCE * h);
-        let near = phi.abs() < h;
+        let expected = fullness_at(-*phi / h);
         // Far from the surface only a different side counts: depth ends at one cell.
-        if most < 0.0 || near {
-            *phi = phi.min(most);
-        }
-        if least > 0.0 || near {
-            *phi = phi.max(least);
+        let near = phi.abs() < h;
+        if *full > expected + TOLERANCE {
+            let most = -h * depth(*full - TOLERANCE);
+            *phi = if near || most < 0.0 { most } else { *phi };
+        } else if *full < expected - TOLERANCE {
+            let least = -h * depth(*full + TOLERANCE);
+            *phi = if near || least > 0.0 { least } else { *phi };
         }
     });
 }
@@ -136,7 +143,7 @@ mod tests {
             (middle..middle + tiles.volume()).filter(|p| exact[*p].abs() < 0.4).all(|p| wanted(phi[p], exact[p]))
         };
         assert!(check(0.1, &|phi, exact| phi == exact + 0.1));
-        assert!(check(1.5, &|phi, exact| (phi - exact - 0.15).abs() < 1e-9));
-        assert!(check(-1.5, &|phi, exact| (phi - exact + 0.15).abs() < 1e-9));
+        assert!(check(1.5, &|phi, exact| (phi - exact).abs() < 0.2 && phi > exact));
+        assert!(check(-1.5, &|phi, exact| (phi - exact).abs() < 0.2 && phi < exact));
     }
 }

@@ -32,7 +32,7 @@ impl Mac {
         let State { grid, particles, .. } = &self.now;
         let tiles = &grid.tiles;
         let margin = self.margin(step.dt);
-        let moved: Vec<Vec<Vec3>> = (0..tiles.len())
+        let moved: Vec<Vec<(Vec3, Vec3)>> = (0..tiles.len())
             .into_par_iter()
             .map_init(Surroundings::default, |around, t| {
                 let range = particles.of_tile(tiles, t);
@@ -46,7 +46,8 @@ impl Mac {
             })
             .collect();
         step.cancel.check()?;
-        let mut moved = Particles { position: moved.concat(), ..particles.clone() };
+        let (position, velocity) = moved.into_iter().flatten().unzip();
+        let mut moved = Particles { position, velocity, ..particles.clone() };
         if let Some(p) = moved.position.iter().position(|x| !x.iter().all(|v| v.is_finite())) {
             let id = moved.id[p];
             return Err(Error::diverged("advect_surface", format!("particle {id} has no finite position")));
@@ -117,8 +118,8 @@ impl Surroundings {
         self.solid.load(tiles, &grid.solid, coord, margin, far);
     }
 
-    /// Where a particle goes in one step.
-    fn carry(&self, tiles: &Tiles, step: &Step, x: &Vec3, v: &Vec3) -> Vec3 {
+    /// Where a particle goes in one step, and with which velocity it arrives.
+    fn carry(&self, tiles: &Tiles, step: &Step, x: &Vec3, v: &Vec3) -> (Vec3, Vec3) {
         let h = tiles.h();
         let g = tiles.to_grid(x);
         let free = self.liquid.least(tiles.centred(x)) >= 0.0;
@@ -129,12 +130,15 @@ impl Surroundings {
         let travel = (to - g).norm();
         let near =
             self.solid.sample(nodal(tiles, &g)) < (travel + 1.0 + step.solids.max_speed() * step.dt / h) * h;
-        if near {
-            to = self.slide(tiles, &g, &to, travel);
+        if !near {
+            return (hold_back(step.solids, x, tiles.origin() + to * h), *v);
         }
-        let end = tiles.origin() + to * h;
-        let end = if near { put_outside(step.solids, end, h, tiles.is_flat()) } else { end };
-        hold_back(step.solids, x, end)
+        to = self.slide(tiles, &g, &to, travel);
+        let end = put_outside(step.solids, tiles.origin() + to * h, h, tiles.is_flat());
+        let end = hold_back(step.solids, x, end);
+        // Liquid learns of walls from the pressure; a drop on its own must be told.
+        let v = if free { off_the_wall(step.solids, &end, v, h) } else { *v };
+        (end, v)
     }
 
     /// Follow a path in half cells; where it enters a solid, go on along the wall.
@@ -176,6 +180,20 @@ fn put_outside(solids: &Solids, x: Vec3, h: f64, flat: bool) -> Vec3 {
         x += n * (clear - d);
     }
     x
+}
+
+/// The velocity of a drop at x: one that touches a wall does not move into it.
+fn off_the_wall(solids: &Solids, x: &Vec3, v: &Vec3, h: f64) -> Vec3 {
+    if solids.distance(x, h) > 2.0 * CLEARANCE * h {
+        return *v;
+    }
+    let (n, wall, own) = (solids.outward(x, 0.25 * h), solids.wall(x, h), solids.velocity(x, h));
+    if wall.stick {
+        return own;
+    }
+    let slip = v - own;
+    let slip = slip - n * slip.dot(&n).min(0.0);
+    own + slip * (1.0 - wall.friction)
 }
 
 /// A path that would pass through a thin solid ends where it began, carried along by the solid.

@@ -26,7 +26,10 @@ pub const REACH_CELLS: f64 = 4.0;
 const LEAST_OPEN: f32 = 0.02;
 
 /// A cell whose centre is further inside a solid than this share of a cell carries no pressure.
-const BURIED_CELLS: f64 = 0.2;
+const BURIED_CELLS: f64 = 0.0;
+
+/// A surface further from a centre than half the diagonal cannot cut the cell.
+const CUT: f64 = 0.87;
 
 /// By how many cells the surface is moved to and fro to measure its area.
 const SWELL: f64 = 0.05;
@@ -212,8 +215,7 @@ impl MacGrid {
         let one = |halo: &mut Halo, t: usize| {
             let (base, v) = (t * tiles.volume(), tiles.volume());
             let own = &self.liquid[base..base + v];
-            // A surface further from a centre than half the diagonal cannot cut the cell.
-            let reach = 0.87 * h;
+            let reach = CUT * h;
             let (mut full, mut grown) = (0.0, 0.0);
             if own.iter().all(|d| d.abs() > reach) {
                 full = own.iter().zip(&self.room[base..]).filter(|(d, _)| **d < 0.0).map(|(_, r)| r).sum();
@@ -245,8 +247,13 @@ impl MacGrid {
         shares.par_chunks_mut(tiles.volume()).enumerate().for_each_init(Halo::default, |halo, (t, part)| {
             tiles.load_halo(&self.liquid, t, far, halo);
             each_cell(tiles.depth(), |l, [i, j, k]| {
-                let room = self.room[t * tiles.volume() + l];
-                part[l] = room * fraction::cube(at_corners(halo, i, j, k, tiles));
+                let place = t * tiles.volume() + l;
+                let share = match self.liquid[place] {
+                    phi if phi < -CUT * tiles.h() => 1.0,
+                    phi if phi > CUT * tiles.h() => 0.0,
+                    _ => fraction::cube(at_corners(halo, i, j, k, tiles)),
+                };
+                part[l] = self.room[place] * share;
             });
         });
         shares
