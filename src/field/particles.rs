@@ -27,6 +27,23 @@ pub struct Particles {
     pub start: Vec<u32>,
 }
 
+/// A tile and the box of its cells that hold particles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TileBox {
+    pub tile: [i32; 3],
+    pub low: [i32; 3],
+    pub high: [i32; 3],
+}
+
+impl TileBox {
+    fn add(&mut self, low: &[i32; 3], high: &[i32; 3]) {
+        for a in 0..3 {
+            self.low[a] = self.low[a].min(low[a]);
+            self.high[a] = self.high[a].max(high[a]);
+        }
+    }
+}
+
 impl Particles {
     pub fn len(&self) -> usize {
         self.position.len()
@@ -74,21 +91,31 @@ impl Particles {
             + self.start.capacity() * 4
     }
 
-    /// The coordinates of the tiles that hold particles, each with the box of its occupied cells.
-    pub fn occupied(&self, tiles: &Tiles) -> Vec<([i32; 3], [[i32; 3]; 2])> {
-        let mut cells: Vec<[i32; 3]> = self.position.par_iter().map(|x| tiles.cell_at(x)).collect();
-        cells.par_sort_unstable_by_key(|c| (c[2], c[1], c[0]));
-        cells.dedup();
-        let mut boxes: Vec<([i32; 3], [[i32; 3]; 2])> =
-            cells.par_iter().map(|&c| (tiles.split(c).0, [c, c])).collect();
-        boxes.par_sort_by_key(|(t, _)| (t[2], t[1], t[0]));
-        boxes.dedup_by(|later, kept| {
-            let same = later.0 == kept.0;
-            if same {
-                for a in 0..3 {
-                    kept.1[0][a] = kept.1[0][a].min(later.1[0][a]);
-                    kept.1[1][a] = kept.1[1][a].max(later.1[1][a]);
+    /// The coordinates of the tiles that hold particles for which `counts` holds, in order, each with
+    /// the box of its occupied cells.
+    pub fn occupied(&self, tiles: &Tiles, counts: impl Fn(usize) -> bool + Sync) -> Vec<TileBox> {
+        // Neighbours in the list are neighbours in space, so a chunk meets few tiles.
+        const CHUNK: usize = 2048;
+        let of_chunk = |n: usize| {
+            let mut found: Vec<TileBox> = Vec::new();
+            for p in (n * CHUNK..((n + 1) * CHUNK).min(self.len())).filter(|p| counts(*p)) {
+                let cell = tiles.cell_at(&self.position[p]);
+                let tile = tiles.split(cell).0;
+                match found.iter_mut().rev().find(|b| b.tile == tile) {
+                    Some(known) => known.add(&cell, &cell),
+                    None => found.push(TileBox { tile, low: cell, high: cell }),
                 }
+            }
+            found
+        };
+        let chunks = self.len().div_ceil(CHUNK);
+        let found: Vec<Vec<TileBox>> = (0..chunks).into_par_iter().map(of_chunk).collect();
+        let mut boxes = found.concat();
+        boxes.sort_by_key(|b| (b.tile[2], b.tile[1], b.tile[0]));
+        boxes.dedup_by(|later, kept| {
+            let same = later.tile == kept.tile;
+            if same {
+                kept.add(&later.low, &later.high);
             }
             same
         });
@@ -219,7 +246,9 @@ mod tests {
                 assert_eq!(a.velocity[i].x, a.id[i] as f64);
             }
         }
-        assert_eq!(a.occupied(&tiles).len(), 2);
+        let boxes = a.occupied(&tiles, |_| true);
+        assert_eq!(boxes.len(), 2);
+        assert_eq!((boxes[0].low, boxes[0].high), ([0, 0, 2], [7, 7, 2]));
     }
 
     #[test]

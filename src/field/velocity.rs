@@ -42,6 +42,18 @@ impl VelocityPatch {
         }
     }
 
+    /// Velocity in the middle of a cell, m/s: the mean of its faces.
+    #[inline]
+    pub fn at_cell(&self, cell: [i32; 3]) -> Vec3 {
+        let mut v = Vec3::zeros();
+        for a in 0..self.axes {
+            let mut above = cell;
+            above[a] += 1;
+            v[a] = 0.5 * (self.parts[a].get(cell) + self.parts[a].get(above));
+        }
+        v
+    }
+
     /// Velocity at a position in cells, m/s.
     #[inline]
     pub fn sample(&self, g: &Vec3) -> Vec3 {

@@ -155,6 +155,11 @@ impl Tiles {
         self.index.get(coord).copied().unwrap_or(NONE)
     }
 
+    /// The tile with these coordinates, if it exists.
+    pub fn find_tile(&self, coord: [i32; 3]) -> Option<usize> {
+        self.index.get(&coord).map(|t| *t as usize)
+    }
+
     /// The tile beside t: d = (dx+1) + 3(dy+1) + 9(dz+1), each d from −1 to 1; [`NONE`] if absent.
     #[inline]
     pub fn neighbour(&self, t: usize, dx: i32, dy: i32, dz: i32) -> u32 {

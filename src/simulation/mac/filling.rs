@@ -15,8 +15,8 @@ use rayon::prelude::*;
 
 /// Layers of solid into which a surface is continued linearly; deeper in it goes on unchanged.
 const LINEAR_LAYERS: usize = 2;
-/// Layers of solid that are filled at all: as many as two tiles have.
-const LAYERS: usize = 2 * SIDE;
+/// Layers of solid that are filled at all; a wall moves by less in a step.
+const LAYERS: usize = 4;
 /// A surface further away than this many cells is not continued into a solid: depth is no slope.
 const NEAR: f64 = 2.0;
 /// A surface nearer to a solid than this many cells is not free.
@@ -39,8 +39,7 @@ impl Mac {
         self.next = State { grid, next_id: 1, emitted: self.now.emitted.clone(), ..State::default() };
         self.next.grid.close_thin(solids);
         let (h, band) = (self.options.cell, self.band());
-        let solid = self.next.grid.solid_at_centres();
-        let tiles = &self.next.grid.tiles;
+        let (tiles, solid) = (&self.next.grid.tiles, &self.next.grid.centre);
         let nearest = |x: &Vec3| volumes.iter().map(|v| (v.distance)(x)).fold(band, f64::min);
         let places: Vec<(f64, u8)> = (0..tiles.cells())
             .into_par_iter()
@@ -62,7 +61,7 @@ impl Mac {
             }
         }
         self.next.grid.liquid = phi;
-        self.restore_distance(&solid)?;
+        self.restore_distance()?;
         let velocity = |x: &Vec3| {
             let inside = volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x)));
             inside.map_or(Vec3::zeros(), |v| (v.velocity)(x))
@@ -119,11 +118,12 @@ impl Mac {
     ///
     /// Only liquid and air make a surface; what is inside a wall follows from it. First the sides of
     /// the surface are continued, then the distance, which goes on in solids as planes do.
-    pub(super) fn restore_distance(&mut self, solid: &[f64]) -> Result<()> {
-        let (band, near, grid) = (self.band(), NEAR * self.options.cell, &mut self.next.grid);
-        let known: Vec<u8> = solid.par_iter().map(|d| (*d >= 0.0) as u8).collect();
-        continue_into_solids(&grid.tiles, &mut grid.liquid, &known, LINEAR_LAYERS, near, band)?;
-        redistance_where(&grid.tiles, &mut grid.liquid, &known, super::BAND_CELLS as usize, Order::Second)
+    pub(super) fn restore_distance(&mut self) -> Result<()> {
+        let (band, near) = (self.band(), NEAR * self.options.cell);
+        let MacGrid { tiles, liquid, centre, .. } = &mut self.next.grid;
+        let known: Vec<u8> = centre.par_iter().map(|d| (*d >= 0.0) as u8).collect();
+        continue_into_solids(tiles, liquid, &known, LINEAR_LAYERS, near, band)?;
+        redistance_where(tiles, liquid, &known, super::BAND_CELLS as usize, Order::Second)
     }
 
     /// Keep the regions of the sources full of particles, and enter what they gave into the ledger.
@@ -250,13 +250,18 @@ fn continue_into_solids(
 ) -> Result<()> {
     let (mut mean, mut depth) = (phi.to_vec(), phi.iter().map(|d| d.abs()).collect::<Vec<_>>());
     let mut layer = known.to_vec();
-    extend_average(tiles, &mut mean, &mut known.to_vec(), LAYERS)?;
+    let mut reached = known.to_vec();
+    extend_average(tiles, &mut mean, &mut reached, LAYERS.max(layers))?;
     // How far the surface is, not on which side: in the middle of a wall both sides meet.
     extend_average(tiles, &mut depth, &mut layer, layers)?;
     extend_linear(tiles, phi, known, layers)?;
     phi.par_iter_mut().enumerate().filter(|(p, _)| known[*p] == 0).for_each(|(p, phi)| {
         let beside = layer[p] != 0 && depth[p] < near;
-        *phi = if beside { *phi } else { mean[p] }.clamp(-band, band);
+        *phi = match reached[p] {
+            0 => band,
+            _ if beside => phi.clamp(-band, band),
+            _ => mean[p].clamp(-band, band),
+        };
     });
     Ok(())
 }

@@ -39,6 +39,8 @@ const VOLUME_TIME: f64 = 0.1;
 const MOST_SHIFT: f64 = 0.02;
 /// Share of a crowd that is taken apart in a substep.
 const SPREAD: f64 = 0.5;
+/// Faces this many layers inside walls have the velocity of liquid that slides along them.
+const WALL_LAYERS: u8 = 4;
 /// Deeper than this many cells thin liquid is drawn together.
 const DEEP: f64 = 1.5;
 
@@ -250,7 +252,7 @@ impl Liquid for Mac {
             // Nothing that was not reached may keep what the forces added.
             u.par_iter_mut().zip(&*known).filter(|(_, k)| **k == 0).for_each(|(u, _)| *u = 0.0);
         }
-        constrain(grid, step.solids);
+        constrain(grid, step.solids, &known, WALL_LAYERS);
         for (drift, u) in drift.iter_mut().zip(&grid.velocity) {
             drift.par_iter_mut().zip(u).for_each(|(d, u)| *d += u);
         }

@@ -7,7 +7,7 @@
 
 use super::{Mac, State};
 use crate::error::{Error, Result};
-use crate::field::{Particles, Solids, VelocityPatch};
+use crate::field::{Particles, Solids, TileBox, VelocityPatch};
 use crate::grid::{Patch, SIDE, Tiles};
 use crate::math::Vec3;
 use crate::simulation::liquid::{ForceField, Step};
@@ -32,7 +32,7 @@ impl Mac {
         let State { grid, particles, .. } = &self.now;
         let tiles = &grid.tiles;
         let margin = self.margin(step.dt);
-        let moved: Vec<Vec<(Vec3, Vec3)>> = (0..tiles.len())
+        let moved: Vec<Vec<Moved>> = (0..tiles.len())
             .into_par_iter()
             .map_init(Surroundings::default, |around, t| {
                 let range = particles.of_tile(tiles, t);
@@ -46,7 +46,10 @@ impl Mac {
             })
             .collect();
         step.cancel.check()?;
-        let (position, velocity) = moved.into_iter().flatten().unzip();
+        let moved: Vec<Moved> = moved.concat();
+        let mut free: Vec<bool> = moved.iter().map(|m| m.free).collect();
+        let position = moved.iter().map(|m| m.position).collect();
+        let velocity = moved.iter().map(|m| m.velocity).collect();
         let mut moved = Particles { position, velocity, ..particles.clone() };
         if let Some(p) = moved.position.iter().position(|x| !x.iter().all(|v| v.is_finite())) {
             let id = moved.id[p];
@@ -56,6 +59,9 @@ impl Mac {
         let gone = moved.total_volume(|p| !keep[p]);
         self.next.expected -= gone;
         moved.retain(&keep);
+        let mut kept = keep.iter();
+        free.retain(|_| *kept.next().unwrap_or(&true));
+        self.takes_part = free.iter().map(|f| !f).collect();
         self.next.particles = moved;
         Ok(())
     }
@@ -71,16 +77,10 @@ impl Mac {
         let old = &self.now.grid.tiles;
         let margin = self.margin(step.dt).max(3) as i32;
         let mut coords = Vec::new();
-        for (coord, [low, high]) in self.next.particles.occupied(old) {
-            let size = [SIDE as i32, SIDE as i32, old.depth() as i32];
-            let first = |a: usize| (low[a] - margin).div_euclid(size[a]);
-            let last = |a: usize| (high[a] + margin).div_euclid(size[a]);
-            let layers = if old.is_flat() { coord[2]..=coord[2] } else { first(2)..=last(2) };
-            for k in layers {
-                for j in first(1)..=last(1) {
-                    coords.extend((first(0)..=last(0)).map(|i| [i, j, k]));
-                }
-            }
+        // A drop that flies on its own needs the cells that it touches and no more.
+        for (free, margin) in [(false, margin), (true, 1)] {
+            let boxes = self.next.particles.occupied(old, |p| self.takes_part[p] != free);
+            boxes.iter().for_each(|b| add_tiles(old, b, margin, &mut coords));
         }
         let reach = self.band();
         for inflow in step.inflows {
@@ -99,14 +99,36 @@ impl Mac {
         let (old, margin) = (&self.now.grid, self.margin(step.dt));
         let next = &mut self.next;
         let tiles = &next.grid.tiles;
-        let mut phi = advect(&old.tiles, &old.liquid, &old.velocity, tiles, step.dt, margin, band);
+        let solid = &next.grid.centre;
+        let mut phi = advect(&old.tiles, &old.liquid, &old.velocity, tiles, solid, step.dt, margin, band);
         add_sources(tiles, &mut phi, step);
         self.full = fullness(tiles, &next.particles, &next.grid.room);
         guide(tiles, &mut phi, &self.full);
         next.grid.liquid = phi;
-        let solid = next.grid.solid_at_centres();
-        self.restore_distance(&solid)
+        self.restore_distance()
     }
+}
+
+/// The tiles within `margin` cells of a box of cells.
+fn add_tiles(tiles: &Tiles, around: &TileBox, margin: i32, coords: &mut Vec<[i32; 3]>) {
+    let size = [SIDE as i32, SIDE as i32, tiles.depth() as i32];
+    let first = |a: usize| (around.low[a] - margin).div_euclid(size[a]);
+    let last = |a: usize| (around.high[a] + margin).div_euclid(size[a]);
+    let layers = if tiles.is_flat() { around.tile[2]..=around.tile[2] } else { first(2)..=last(2) };
+    for k in layers {
+        for j in first(1)..=last(1) {
+            coords.extend((first(0)..=last(0)).map(|i| [i, j, k]));
+        }
+    }
+}
+
+/// A particle at the end of a step.
+#[derive(Clone, Copy)]
+struct Moved {
+    position: Vec3,
+    velocity: Vec3,
+    /// Whether it flew on its own.
+    free: bool,
 }
 
 impl Surroundings {
@@ -119,7 +141,7 @@ impl Surroundings {
     }
 
     /// Where a particle goes in one step, and with which velocity it arrives.
-    fn carry(&self, tiles: &Tiles, step: &Step, x: &Vec3, v: &Vec3) -> (Vec3, Vec3) {
+    fn carry(&self, tiles: &Tiles, step: &Step, x: &Vec3, v: &Vec3) -> Moved {
         let h = tiles.h();
         let g = tiles.to_grid(x);
         let free = self.liquid.least(tiles.centred(x)) >= 0.0;
@@ -131,14 +153,15 @@ impl Surroundings {
         let near =
             self.solid.sample(nodal(tiles, &g)) < (travel + 1.0 + step.solids.max_speed() * step.dt / h) * h;
         if !near {
-            return (hold_back(step.solids, x, tiles.origin() + to * h), *v);
+            let position = hold_back(step.solids, x, tiles.origin() + to * h);
+            return Moved { position, velocity: *v, free };
         }
         to = self.slide(tiles, &g, &to, travel);
         let end = put_outside(step.solids, tiles.origin() + to * h, h, tiles.is_flat());
-        let end = hold_back(step.solids, x, end);
+        let position = hold_back(step.solids, x, end);
         // Liquid learns of walls from the pressure; a drop on its own must be told.
-        let v = if free { off_the_wall(step.solids, &end, v, h) } else { *v };
-        (end, v)
+        let velocity = if free { off_the_wall(step.solids, &position, v, h) } else { *v };
+        Moved { position, velocity, free }
     }
 
     /// Follow a path in half cells; where it enters a solid, go on along the wall.

@@ -15,7 +15,7 @@ impl Mac {
     pub(super) fn build_surface(&self, overlap: f64) -> Result<TriMesh> {
         let grid = &self.now.grid;
         let mut phi = grid.liquid.clone();
-        close_in_walls(&mut phi, &grid.solid_at_centres(), overlap);
+        close_in_walls(&mut phi, &grid.centre, overlap);
         let mut mesh = contour(&grid.tiles, &phi)?.mesh;
         let mut velocity = self.velocity_at(&mesh.positions);
         self.add_drops(&mut mesh, &mut velocity);

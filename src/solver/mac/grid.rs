@@ -15,7 +15,7 @@
 use crate::field::Solids;
 use crate::geometry::fraction;
 use crate::grid::{Halo, SIDE, Tiles};
-use crate::math::Vec3;
+use crate::math::{Aabb, Vec3};
 use rayon::prelude::*;
 
 /// Distances to solids are exact up to this many cells and cut off beyond.
@@ -42,8 +42,10 @@ pub struct MacGrid {
     pub liquid: Vec<f64>,
     /// Distance to solids at nodes.
     pub solid: Vec<f64>,
-    /// Distance to the solids that do not move; kept so that it is computed once a tile.
-    resting: Vec<f64>,
+    /// Distance to solids at cell centres: the mean of the nodes.
+    pub centre: Vec<f64>,
+    /// For each tile, whether no moving solid is near.
+    settled: Vec<bool>,
     /// Share of each lower face that is open to liquid.
     pub open: [Vec<f32>; 3],
     /// Share of each cell that is outside solids.
@@ -55,122 +57,53 @@ pub struct MacGrid {
 }
 
 impl MacGrid {
-    /// A grid over the given tiles, all air at rest. Distances to resting solids and pressures are
-    /// taken over from an older grid where the tile existed.
+    /// A grid over the given tiles, all air at rest. What solids leave open, and pressures, are taken
+    /// over from an older grid where the tile existed and no moving solid is near.
     pub fn new(tiles: Tiles, solids: &Solids, older: Option<&MacGrid>) -> Self {
         let far = REACH_CELLS * tiles.h();
         let mut grid = Self {
             liquid: tiles.field(far),
-            solid: Vec::new(),
-            resting: tiles.field(far),
-            open: std::array::from_fn(|_| tiles.field(1.0)),
+            solid: tiles.field(far),
+            centre: tiles.field(far),
+            settled: vec![true; tiles.len()],
+            open: std::array::from_fn(|a| tiles.field(if a < tiles.axes() { 1.0 } else { 0.0 })),
             room: tiles.field(1.0),
             velocity: std::array::from_fn(|_| tiles.field(0.0)),
             pressure: tiles.field(0.0),
             tiles,
         };
-        if let Some(older) = older {
-            grid.inherit(&older.tiles, &older.pressure, |g| &mut g.pressure);
-        }
-        grid.measure_resting(solids, older);
-        grid.measure_moving(solids);
-        grid.measure_openings();
-        grid.close_buried_cells();
+        grid.measure(solids, older);
         grid
     }
 
-    /// Copy a field of an older grid where its tiles still exist.
-    fn inherit(&mut self, from: &Tiles, old: &[f64], field: impl Fn(&mut Self) -> &mut Vec<f64>) {
-        let mut values = std::mem::take(field(self));
-        let v = self.tiles.volume();
-        self.tiles.for_each(&mut values, |t, part| {
-            if let Some(n) = from.locate(self.tiles.base(t)) {
-                part.copy_from_slice(&old[n..n + v]);
-            }
-        });
-        *field(self) = values;
-    }
-
-    fn measure_resting(&mut self, solids: &Solids, older: Option<&MacGrid>) {
-        let (tiles, far) = (&self.tiles, REACH_CELLS * self.tiles.h());
-        let v = tiles.volume();
-        tiles.for_each(&mut self.resting, |t, part| {
-            let old = older.and_then(|o| o.tiles.locate(tiles.base(t)).map(|n| &o.resting[n..n + v]));
-            match old {
-                Some(old) => part.copy_from_slice(old),
-                None => measure_tile(tiles, t, part, |x| solids.resting_distance(x, far)),
-            }
-        });
-    }
-
-    fn measure_moving(&mut self, solids: &Solids) {
-        self.solid = self.resting.clone();
-        if !solids.any_animated() {
-            return;
-        }
-        let (tiles, far) = (&self.tiles, REACH_CELLS * self.tiles.h());
-        let boxes: Vec<_> = solids.animated_bounds().map(|b| b.grow(far)).collect();
-        let size = Vec3::new(SIDE as f64, SIDE as f64, tiles.depth() as f64) * tiles.h();
-        tiles.for_each(&mut self.solid, |t, part| {
-            let low = tiles.corner(tiles.base(t));
-            let here = crate::math::Aabb::new(low, low + size);
-            if boxes.iter().any(|b| b.overlaps(&here)) {
-                let resting = part.to_vec();
-                measure_tile(tiles, t, part, |x| solids.moving_distance(x, far));
-                part.iter_mut().zip(resting).for_each(|(d, r)| *d = d.min(r));
-            }
-        });
-    }
-
-    fn measure_openings(&mut self) {
-        let (tiles, solid) = (&self.tiles, &self.solid);
-        let ([ox, oy, oz], room) = (&mut self.open, &mut self.room);
-        let v = tiles.volume();
+    /// Measure the solids on every tile that the older grid does not know.
+    fn measure(&mut self, solids: &Solids, older: Option<&MacGrid>) {
+        let (tiles, v) = (&self.tiles, self.tiles.volume());
+        let (reach, side) = (REACH_CELLS * tiles.h(), SIDE as f64 * tiles.h());
+        let moving: Vec<Aabb> = solids.animated_bounds().map(|b| b.grow(reach)).collect();
+        let [ox, oy, oz] = &mut self.open;
         let faces = ox.par_chunks_mut(v).zip(oy.par_chunks_mut(v)).zip(oz.par_chunks_mut(v));
-        let parts = faces.zip(room.par_chunks_mut(v));
-        parts.enumerate().for_each_init(Halo::default, |halo, (t, (((x, y), z), room))| {
-            tiles.load_halo_repeated(solid, t, halo);
-            if halo.0[..100 * (tiles.depth() + 2)].iter().all(|&d| d > 0.0) {
-                return;
+        let cells = self.room.par_chunks_mut(v).zip(self.centre.par_chunks_mut(v));
+        let nodes = self.solid.par_chunks_mut(v).zip(self.pressure.par_chunks_mut(v));
+        let settled = self.settled.par_iter_mut();
+        let parts = faces.zip(cells).zip(nodes).zip(settled);
+        parts.enumerate().for_each_init(Nodes::default, |measured, (t, parts)| {
+            let (((((x, y), z), (room, centre)), (solid, pressure)), settled) = parts;
+            let low = tiles.corner(tiles.base(t));
+            let here = Aabb::new(low, low.add_scalar(side));
+            *settled = !moving.iter().any(|b| b.overlaps(&here));
+            let mut own = TileParts { open: [x, y, z], room, centre, solid };
+            let old = older.and_then(|o| o.tiles.find_tile(tiles.coords()[t]).map(|n| (o, n)));
+            if let Some((o, n)) = old {
+                pressure.copy_from_slice(&o.pressure[n * v..(n + 1) * v]);
+                if *settled && o.settled[n] {
+                    return own.copy(o, n);
+                }
             }
-            each_cell(tiles.depth(), |l, [i, j, k]| {
-                let n = |dx, dy, dz| halo.get(i + dx, j + dy, k + dz);
-                let open = |phi| match (1.0 - fraction::rectangle(phi)) as f32 {
-                    share if share < LEAST_OPEN => 0.0,
-                    share => share,
-                };
-                room[l] = 1.0 - fraction::cube(corners(halo, i, j, k));
-                x[l] = open([n(0, 0, 0), n(0, 1, 0), n(0, 0, 1), n(0, 1, 1)]);
-                y[l] = open([n(0, 0, 0), n(1, 0, 0), n(0, 0, 1), n(1, 0, 1)]);
-                z[l] = if tiles.is_flat() {
-                    0.0
-                } else {
-                    open([n(0, 0, 0), n(1, 0, 0), n(0, 1, 0), n(1, 1, 0)])
-                };
-            });
+            if measured.measure(tiles, t, solids) {
+                own.fill(tiles, measured);
+            }
         });
-    }
-
-    /// Close the faces of cells whose centre is well inside a solid.
-    ///
-    /// What little of such a cell is open has no room for a pressure of its own: when the wall moves,
-    /// the cell would have to be filled or emptied at great speed through the slivers left open.
-    fn close_buried_cells(&mut self) {
-        let centres = self.solid_at_centres();
-        let tiles = &self.tiles;
-        let limit = -BURIED_CELLS * tiles.h();
-        let buried = |p: Option<usize>| p.is_some_and(|p| centres[p] < limit);
-        for (axis, open) in self.open.iter_mut().enumerate().take(tiles.axes()) {
-            tiles.for_each(open, |t, part| {
-                let d = |a: usize| (a == axis) as i32;
-                each_cell(tiles.depth(), |l, [i, j, k]| {
-                    let low = tiles.near(t, i as i32 - d(0), j as i32 - d(1), k as i32 - d(2));
-                    if part[l] < 1.0 && (buried(Some(t * tiles.volume() + l)) || buried(low)) {
-                        part[l] = 0.0;
-                    }
-                });
-            });
-        }
     }
 
     /// Close the faces whose neighbouring cell centres are separated by a solid without thickness.
@@ -193,20 +126,6 @@ impl MacGrid {
                 });
             });
         }
-    }
-
-    /// Signed distance to solids at the centre of every cell: the mean of its nodes.
-    pub fn solid_at_centres(&self) -> Vec<f64> {
-        let tiles = &self.tiles;
-        let far = REACH_CELLS * tiles.h();
-        let mut centres = tiles.field(far);
-        centres.par_chunks_mut(tiles.volume()).enumerate().for_each_init(Halo::default, |halo, (t, part)| {
-            tiles.load_halo_repeated(&self.solid, t, halo);
-            each_cell(tiles.depth(), |l, [i, j, k]| {
-                part[l] = corners(halo, i, j, k).iter().sum::<f64>() / 8.0;
-            });
-        });
-        centres
     }
 
     /// Volume of the liquid, m³, and the area of its free surface, m².
@@ -274,7 +193,7 @@ impl MacGrid {
 
     /// Bytes held by the fields.
     pub fn bytes(&self) -> usize {
-        self.tiles.bytes() + self.tiles.cells() * (5 * 8 + 3 * 12)
+        self.tiles.bytes() + self.tiles.cells() * (6 * 8 + 3 * 12)
     }
 }
 
@@ -292,15 +211,98 @@ pub(super) fn each_cell(depth: usize, mut f: impl FnMut(usize, [isize; 3])) {
     }
 }
 
-fn measure_tile(tiles: &Tiles, t: usize, part: &mut [f64], distance: impl Fn(&Vec3) -> f64) {
-    let base = tiles.base(t);
-    // A grid one cell thick sees the solids in its middle plane.
-    let lift = if tiles.is_flat() { Vec3::z() * (0.5 * tiles.h()) } else { Vec3::zeros() };
-    each_cell(tiles.depth(), |l, local| {
-        let node = std::array::from_fn(|a| base[a] + local[a] as i32);
-        // A node on the surface of a solid belongs to it, whatever the rounding.
-        part[l] = distance(&(tiles.corner(node) + lift)) - 1e-9 * tiles.h();
-    });
+/// Distances to solids at the nodes of a tile, one more all round: from −1 to 8 along each axis.
+struct Nodes(Halo);
+
+impl Default for Nodes {
+    fn default() -> Self {
+        Self(Halo::default())
+    }
+}
+
+impl Nodes {
+    /// Measure the solids round tile t; false if all are too far away to matter.
+    fn measure(&mut self, tiles: &Tiles, t: usize, solids: &Solids) -> bool {
+        let (h, base) = (tiles.h(), tiles.base(t));
+        let far = REACH_CELLS * h;
+        let depth = tiles.depth() as isize;
+        let middle = tiles.corner(base) + Vec3::new(4.0, 4.0, 0.5 * depth as f64) * h;
+        // Half the diagonal of the nodes of a tile is 7.8 cells.
+        if solids.distance(&middle, far + 8.0 * h) >= far + 8.0 * h {
+            return false;
+        }
+        // A grid one cell thick sees the solids in its middle plane.
+        let lift = if tiles.is_flat() { Vec3::z() * (0.5 * h) } else { Vec3::zeros() };
+        let layers = if tiles.is_flat() { 0..1 } else { -1..depth + 1 };
+        for z in layers {
+            for y in -1..=SIDE as isize {
+                for x in -1..=SIDE as isize {
+                    let node = [base[0] + x as i32, base[1] + y as i32, base[2] + z as i32];
+                    // A node on the surface of a solid belongs to it, whatever the rounding.
+                    let d = solids.distance(&(tiles.corner(node) + lift), far) - 1e-9 * h;
+                    self.0.0[Halo::at(x, y, z)] = d;
+                }
+            }
+        }
+        if tiles.is_flat() {
+            self.0.0.copy_within(100..200, 0);
+            self.0.0.copy_within(100..200, 200);
+        }
+        true
+    }
+
+    fn centre(&self, i: isize, j: isize, k: isize) -> f64 {
+        corners(&self.0, i, j, k).iter().sum::<f64>() / 8.0
+    }
+}
+
+/// What a tile knows of the solids.
+struct TileParts<'a> {
+    open: [&'a mut [f32]; 3],
+    room: &'a mut [f64],
+    centre: &'a mut [f64],
+    solid: &'a mut [f64],
+}
+
+impl TileParts<'_> {
+    fn copy(&mut self, older: &MacGrid, n: usize) {
+        let range = n * self.room.len()..(n + 1) * self.room.len();
+        for (own, old) in self.open.iter_mut().zip(&older.open) {
+            own.copy_from_slice(&old[range.clone()]);
+        }
+        self.room.copy_from_slice(&older.room[range.clone()]);
+        self.centre.copy_from_slice(&older.centre[range.clone()]);
+        self.solid.copy_from_slice(&older.solid[range]);
+    }
+
+    fn fill(&mut self, tiles: &Tiles, nodes: &Nodes) {
+        let halo = &nodes.0;
+        let dry = halo.0[..100 * (tiles.depth() + 2)].iter().all(|&d| d > 0.0);
+        let limit = -BURIED_CELLS * tiles.h();
+        each_cell(tiles.depth(), |l, [i, j, k]| {
+            let n = |dx, dy, dz| halo.get(i + dx, j + dy, k + dz);
+            self.solid[l] = n(0, 0, 0);
+            self.centre[l] = nodes.centre(i, j, k);
+            if dry {
+                return;
+            }
+            self.room[l] = 1.0 - fraction::cube(corners(halo, i, j, k));
+            for axis in 0..tiles.axes() {
+                let d = |a: usize| (a == axis) as isize;
+                let corners = match axis {
+                    0 => [n(0, 0, 0), n(0, 1, 0), n(0, 0, 1), n(0, 1, 1)],
+                    1 => [n(0, 0, 0), n(1, 0, 0), n(0, 0, 1), n(1, 0, 1)],
+                    _ => [n(0, 0, 0), n(1, 0, 0), n(0, 1, 0), n(1, 1, 0)],
+                };
+                let share = (1.0 - fraction::rectangle(corners)) as f32;
+                // What little of a buried cell is open has no room for a pressure of its own: when the
+                // wall moves, the cell would be filled or emptied at great speed through the slivers.
+                let buried = share < 1.0
+                    && (self.centre[l] < limit || nodes.centre(i - d(0), j - d(1), k - d(2)) < limit);
+                self.open[axis][l] = if share < LEAST_OPEN || buried { 0.0 } else { share };
+            }
+        });
+    }
 }
 
 #[inline]

@@ -11,26 +11,28 @@ use crate::grid::Patch;
 use crate::math::Vec3;
 use rayon::prelude::*;
 
-/// Constrain the closed faces of a grid whose velocities have been extrapolated into the solids.
-pub fn constrain(grid: &mut MacGrid, solids: &Solids) {
+/// Constrain the closed faces of a grid whose velocities have been extrapolated into the solids, up to
+/// the given layer of the extrapolation: further in nothing is interpolated.
+pub fn constrain(grid: &mut MacGrid, solids: &Solids, layers: &[Vec<u8>; 3], last: u8) {
     let tiles = &grid.tiles;
     let source = grid.velocity.clone();
     let far = REACH_CELLS * tiles.h();
     for (axis, velocity) in grid.velocity.iter_mut().enumerate().take(tiles.axes()) {
-        let open = &grid.open[axis];
+        let (open, layers) = (&grid.open[axis], &layers[axis]);
+        let wanted = |f: usize| open[f] == 0.0 && layers[f] != 0 && layers[f] <= last;
         let patches = <(VelocityPatch, Patch)>::default;
         velocity.par_chunks_mut(tiles.volume()).enumerate().for_each_init(
             patches,
             |(u, solid), (t, part)| {
                 let v = tiles.volume();
-                if open[t * v..(t + 1) * v].iter().all(|&o| o > 0.0) {
+                if !(t * v..(t + 1) * v).any(wanted) {
                     return;
                 }
                 u.load(tiles, &source, tiles.coords()[t], 1);
                 solid.load(tiles, &grid.solid, tiles.coords()[t], 2, far);
                 let base = tiles.base(t);
                 each_cell(tiles.depth(), |l, local| {
-                    if open[t * v + l] > 0.0 {
+                    if !wanted(t * v + l) {
                         return;
                     }
                     let at = Vec3::from_fn(|a, _| (base[a] + local[a] as i32) as f64);
