@@ -34,7 +34,7 @@ pub(super) use filling::InitialVolume;
 /// The distance to the surface is kept within this many cells.
 const BAND_CELLS: f64 = 4.0;
 /// The surface is moved to enclose the particles' volume over about this many seconds...
-const VOLUME_TIME: f64 = 0.1;
+const VOLUME_TIME: f64 = 0.04;
 /// ...by at most this many cells a substep.
 const MOST_SHIFT: f64 = 0.02;
 /// Share of a crowd that is taken apart in a substep.
