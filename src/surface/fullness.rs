@@ -137,13 +137,16 @@ mod tests {
         let full = fullness(&tiles, &particles, &tiles.field(1.0));
         let exact: Vec<f64> = (0..tiles.cells()).map(|p| tiles.centre(tiles.cell(p)).y - 2.0).collect();
         let middle = tiles.find(&[0, 0, 0]) as usize * tiles.volume();
-        let check = |offset: f64, wanted: &dyn Fn(f64, f64) -> bool| {
+        let check = |offset: f64, side: f64, wanted: &dyn Fn(f64, f64) -> bool| {
             let mut phi: Vec<f64> = exact.iter().map(|d| d + offset).collect();
             guide(&tiles, &mut phi, &full);
-            (middle..middle + tiles.volume()).filter(|p| exact[*p].abs() < 0.4).all(|p| wanted(phi[p], exact[p]))
+            let at_surface = |p: &usize| exact[*p].abs() < 0.3 && exact[*p] * side > 0.0;
+            (middle..middle + tiles.volume()).filter(at_surface).all(|p| wanted(phi[p], exact[p]))
         };
-        assert!(check(0.1, &|phi, exact| phi == exact + 0.1));
-        assert!(check(1.5, &|phi, exact| (phi - exact).abs() < 0.2 && phi > exact));
-        assert!(check(-1.5, &|phi, exact| (phi - exact).abs() < 0.2 && phi < exact));
+        assert!([-1.0, 1.0].iter().all(|side| check(0.1, *side, &|phi, exact| phi == exact + 0.1)));
+        // The surface is put back to within the tolerance of a quarter of the fullness, which half a cell
+        // beside the surface is 0.37 cells, and on the right side.
+        assert!(check(1.5, -1.0, &|phi, exact| phi < 0.0 && (phi - exact).abs() < 0.19));
+        assert!(check(-1.5, 1.0, &|phi, exact| phi > 0.0 && (phi - exact).abs() < 0.19));
     }
 }
