@@ -30,7 +30,12 @@ pub fn hats(x: &Vec3, flat: bool) -> ([usize; 8], [f64; 8], usize) {
 
 /// Add up, in a fixed order, what the tile and its neighbours scattered into tile t.
 #[inline]
-pub fn gather_blocks<'a>(tiles: &Tiles, t: usize, block: impl Fn(usize) -> Option<&'a Block>, out: &mut [f64]) {
+pub fn gather_blocks<'a>(
+    tiles: &Tiles,
+    t: usize,
+    block: impl Fn(usize) -> Option<&'a Block>,
+    out: &mut [f64],
+) {
     out.fill(0.0);
     let (side, depth) = (SIDE as i32, tiles.depth() as i32);
     for d in 0..27 {

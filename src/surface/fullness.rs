@@ -36,7 +36,8 @@ pub fn fullness(tiles: &Tiles, particles: &Particles, room: &[f64]) -> Vec<f64> 
         let own = &room[t * tiles.volume()..(t + 1) * tiles.volume()];
         // Walls one cell outside the tile take at most a few per cent; they are seen through the halo.
         tiles.load_halo(room, t, 1.0, halo);
-        let walls = own.iter().any(|r| *r < 1.0) || halo.0[..100 * (tiles.depth() + 2)].iter().any(|r| *r < 1.0);
+        let walls =
+            own.iter().any(|r| *r < 1.0) || halo.0[..100 * (tiles.depth() + 2)].iter().any(|r| *r < 1.0);
         for (l, f) in part.iter_mut().enumerate() {
             let open = if walls { room_round(halo, l, tiles) } else { 1.0 };
             *f = if open < LEAST_ROOM { UNKNOWN } else { *f / (open * cell) };
@@ -59,11 +60,7 @@ fn room_round(halo: &Halo, l: usize, tiles: &Tiles) -> f64 {
 /// Depth below a plane surface, in cells from −1 to 1, of a point with this fullness.
 #[inline]
 fn depth(full: f64) -> f64 {
-    if full >= 0.5 {
-        1.0 - (2.0 - 2.0 * full).max(0.0).sqrt()
-    } else {
-        (2.0 * full).sqrt() - 1.0
-    }
+    if full >= 0.5 { 1.0 - (2.0 - 2.0 * full).max(0.0).sqrt() } else { (2.0 * full).sqrt() - 1.0 }
 }
 
 /// Fullness at this depth below a plane surface, in cells.

@@ -183,7 +183,8 @@ impl Mac {
                     loaded = true;
                 }
                 let here = if particles.start.is_empty() { 0..0 } else { particles.of_cell(place) };
-                let taken = here.fold(0u64, |m, p| m | 1 << self.seeding.part_of(tiles, &particles.position[p]));
+                let taken =
+                    here.fold(0u64, |m, p| m | 1 << self.seeding.part_of(tiles, &particles.position[p]));
                 for n in (0..self.seeding.full()).filter(|n| taken >> n & 1 == 0) {
                     let x = self.seeding.place(tiles, cell, n, *moment);
                     let g = tiles.to_grid(&x);

@@ -233,11 +233,8 @@ impl Liquid for Mac {
     }
 
     fn solve(&mut self, step: &Step) -> Result<Solved> {
-        let options = PressureOptions {
-            dt: step.dt,
-            density: self.options.density,
-            tolerance: self.options.tolerance,
-        };
+        let options =
+            PressureOptions { dt: step.dt, density: self.options.density, tolerance: self.options.tolerance };
         let layers = self.margin(step.dt) + 2;
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
