@@ -39,6 +39,11 @@ pub fn random_vector(n: usize, seed: u64) -> Vec<f64> {
 /// Cells are in the liquid where φ < 0. A face of open fraction w between two liquid cells couples them by w;
 /// one towards air adds w/θ to the diagonal, θ = φ/(φ − φ_air) (ghost fluid). The walls of the box are closed.
 pub fn splash(n: usize) -> Result<Csr> {
+    Ok(splash_on_grid(n)?.0)
+}
+
+/// The matrix of [`splash`], and the cell x + n(y + nz) of each row.
+pub fn splash_on_grid(n: usize) -> Result<(Csr, Vec<usize>)> {
     let h = 1.0 / n as f64;
     let centres = random_vector(4 * 40, 7);
     let centre = |i: usize| [i % n, i / n % n, i / (n * n)].map(|c| (c as f64 + 0.5) * h);
@@ -79,7 +84,7 @@ pub fn splash(n: usize) -> Result<Csr> {
             cells.push(i);
         }
     }
-    Csr::from_rows(cells.len(), cells.len(), |row, entries| {
+    let matrix = Csr::from_rows(cells.len(), cells.len(), |row, entries| {
         let i = cells[row];
         let mut diagonal = 0.0;
         for (j, w) in faces(i) {
@@ -91,7 +96,8 @@ pub fn splash(n: usize) -> Result<Csr> {
             }
         }
         entries.push((row as u32, diagonal));
-    })
+    })?;
+    Ok((matrix, cells))
 }
 
 /// A viscosity matrix and the rigid motions that its stiffness part leaves alone.

@@ -2,13 +2,20 @@
 
 mod block;
 mod block_weights;
+pub mod cases;
 mod grid;
+mod multigrid;
 mod pressure;
+mod regions;
+mod stencil;
 mod transfer;
 mod walls;
 
 pub use block::{Block, BlockField, BlockOptions, Place, Scheme};
 pub use grid::{MacGrid, REACH_CELLS};
+pub use multigrid::{Multigrid, PressureSolve};
 pub use pressure::{PressureOptions, Projected, project};
+pub use regions::ClosedRegions;
+pub use stencil::Stencil;
 pub use transfer::{Transfer, grid_to_particles, particles_to_grid};
 pub use walls::constrain;

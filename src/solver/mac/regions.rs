@@ -1,0 +1,254 @@
+//! Closed regions of a stencil: connected unknowns that no air pulls at.
+//!
+//! Each tile is cut into connected parts by growing a set of bits, one bit a cell, along the couplings
+//! until it stays; parts of neighbouring tiles that touch are joined (union-find in the order of the
+//! tiles). A region without any pull of the air has the constant as its null vector: the sum of its
+//! right-hand side cannot be balanced, and its pressure is known up to a constant.
+
+use super::stencil::{Stencil, face_neighbours};
+use crate::grid::{NONE, SIDE, Tiles};
+use rayon::prelude::*;
+
+/// A set of the cells of a tile: one word for each layer.
+type Cells = [u64; SIDE];
+
+/// Cells of a layer that have a neighbour below along x and y.
+const NOT_FIRST_X: u64 = 0xFEFE_FEFE_FEFE_FEFE;
+const NOT_FIRST_Y: u64 = 0xFFFF_FFFF_FFFF_FF00;
+
+/// Connected cells of one tile.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    tile: u32,
+    cells: Cells,
+    open: bool,
+}
+
+/// The unknowns of a tile, and which of them are coupled with the cell below along each axis.
+struct Links {
+    unknown: Cells,
+    coupled: [Cells; 3],
+}
+
+/// The closed regions.
+#[derive(Clone, Debug, Default)]
+pub struct ClosedRegions {
+    /// Parts of closed regions with the region of each, in the order of the tiles.
+    parts: Vec<(Part, u32)>,
+    /// Cells of each region.
+    sizes: Vec<f64>,
+}
+
+impl ClosedRegions {
+    /// Find them. `pull` holds the pull of the air on each cell.
+    pub fn new(tiles: &Tiles, stencil: &Stencil, pull: &[f32]) -> Self {
+        let of_tile: Vec<(Vec<Part>, [Cells; 3])> = (0..tiles.len())
+            .into_par_iter()
+            .with_min_len(16)
+            .map(|t| {
+                let links = Links::new(tiles, stencil, t);
+                let v = tiles.volume();
+                (links.parts(t as u32, bits(&pull[t * v..(t + 1) * v])), links.coupled)
+            })
+            .collect();
+        let starts: Vec<usize> = of_tile
+            .iter()
+            .scan(0, |next, (parts, _)| {
+                *next += parts.len();
+                Some(*next - parts.len())
+            })
+            .collect();
+        let parts: Vec<Part> = of_tile.iter().flat_map(|(parts, _)| parts.iter().copied()).collect();
+        let mut sets = Sets((0..parts.len() as u32).collect());
+        for t in 0..tiles.len() {
+            let beside = face_neighbours(tiles, t);
+            for axis in 0..3 {
+                let below = beside[2 * axis];
+                if below == NONE {
+                    continue;
+                }
+                for a in starts[t]..starts[t] + of_tile[t].0.len() {
+                    let link = and(&parts[a].cells, &of_tile[t].1[axis]);
+                    for b in starts[below as usize]..starts[below as usize] + of_tile[below as usize].0.len()
+                    {
+                        if touch(axis, tiles.depth(), &link, &parts[b].cells) {
+                            sets.join(a as u32, b as u32);
+                        }
+                    }
+                }
+            }
+        }
+        Self::collect(&parts, &mut sets)
+    }
+
+    fn collect(parts: &[Part], sets: &mut Sets) -> Self {
+        let mut open = vec![false; parts.len()];
+        for k in (0..parts.len()).filter(|&k| parts[k].open) {
+            open[sets.root(k as u32) as usize] = true;
+        }
+        let mut region = vec![NONE; parts.len()];
+        let mut found = Self::default();
+        for (k, part) in parts.iter().enumerate() {
+            let root = sets.root(k as u32) as usize;
+            if open[root] {
+                continue;
+            }
+            if region[root] == NONE {
+                region[root] = found.sizes.len() as u32;
+                found.sizes.push(0.0);
+            }
+            found.sizes[region[root] as usize] +=
+                part.cells.iter().map(|w| w.count_ones()).sum::<u32>() as f64;
+            found.parts.push((*part, region[root]));
+        }
+        found
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// Sum of a field over each region.
+    pub fn sums(&self, tiles: &Tiles, field: &[f64]) -> Vec<f64> {
+        let v = tiles.volume();
+        let of_part: Vec<f64> = self
+            .parts
+            .par_iter()
+            .with_min_len(16)
+            .map(|(part, _)| {
+                let mut sum = 0.0;
+                each(&part.cells, |l| sum += field[part.tile as usize * v + l]);
+                sum
+            })
+            .collect();
+        let mut sums = vec![0.0; self.count()];
+        self.parts.iter().zip(of_part).for_each(|((_, region), sum)| sums[*region as usize] += sum);
+        sums
+    }
+
+    /// The region of each of the given places; `u32::MAX` outside.
+    pub fn labels(&self, tiles: &Tiles, places: &[u32]) -> Vec<u32> {
+        let mut label = vec![NONE; tiles.cells()];
+        for (part, region) in &self.parts {
+            each(&part.cells, |l| label[part.tile as usize * tiles.volume() + l] = *region);
+        }
+        places.iter().map(|&p| label[p as usize]).collect()
+    }
+
+    /// Make a field sum to zero in each region.
+    pub fn project(&self, tiles: &Tiles, field: &mut [f64]) {
+        if self.count() == 0 {
+            return;
+        }
+        let sums = self.sums(tiles, field);
+        let tile = |p: &(Part, u32)| p.0.tile as usize;
+        tiles.for_each(field, |t, field| {
+            let first = self.parts.partition_point(|p| tile(p) < t);
+            for (part, region) in self.parts[first..].iter().take_while(|p| tile(p) == t) {
+                let mean = sums[*region as usize] / self.sizes[*region as usize];
+                each(&part.cells, |l| field[l] -= mean);
+            }
+        });
+    }
+}
+
+/// Run `f` over the local cells of a set.
+fn each(cells: &Cells, mut f: impl FnMut(usize)) {
+    for (z, &word) in cells.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            f(z * SIDE * SIDE + rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
+    }
+}
+
+fn and(a: &Cells, b: &Cells) -> Cells {
+    std::array::from_fn(|z| a[z] & b[z])
+}
+
+/// The cells where a field is positive.
+fn bits<T: Copy + PartialOrd + Default>(field: &[T]) -> Cells {
+    let mut cells = [0; SIDE];
+    for (word, layer) in cells.iter_mut().zip(field.chunks(SIDE * SIDE)) {
+        *word = layer.iter().enumerate().fold(0, |w, (i, v)| w | ((*v > T::default()) as u64) << i);
+    }
+    cells
+}
+
+/// Whether cells of a tile, coupled with the cell below along an axis, meet cells of the tile below.
+fn touch(axis: usize, depth: usize, link: &Cells, below: &Cells) -> bool {
+    match axis {
+        0 => (0..depth).any(|z| link[z] & !NOT_FIRST_X & (below[z] >> 7) != 0),
+        1 => (0..depth).any(|z| link[z] & !NOT_FIRST_Y & (below[z] >> 56) != 0),
+        _ => link[0] & below[depth - 1] != 0,
+    }
+}
+
+impl Links {
+    fn new(tiles: &Tiles, stencil: &Stencil, t: usize) -> Self {
+        let v = tiles.volume();
+        let span = t * v..(t + 1) * v;
+        Self {
+            unknown: bits(&stencil.diagonal[span.clone()]),
+            coupled: std::array::from_fn(|axis| bits(&stencil.coupling[axis][span.clone()])),
+        }
+    }
+
+    /// The connected parts of the tile.
+    fn parts(&self, tile: u32, pulled: Cells) -> Vec<Part> {
+        let (mut rest, mut parts) = (self.unknown, Vec::new());
+        while let Some(z) = (0..SIDE).find(|&z| rest[z] != 0) {
+            let mut cells = [0; SIDE];
+            cells[z] = rest[z] & rest[z].wrapping_neg();
+            while self.grow(&mut cells) {}
+            let open = and(&cells, &pulled).iter().any(|w| *w != 0);
+            parts.push(Part { tile, cells, open });
+            rest.iter_mut().zip(&cells).for_each(|(r, c)| *r &= !c);
+        }
+        parts
+    }
+
+    /// Add the cells that are coupled with the set. Returns whether there were any.
+    fn grow(&self, cells: &mut Cells) -> bool {
+        let [x, y, z] = &self.coupled;
+        let mut changed = false;
+        for k in 0..SIDE {
+            let (x, y) = (x[k] & NOT_FIRST_X, y[k] & NOT_FIRST_Y);
+            let before = cells[k];
+            let mut w = before;
+            if k > 0 {
+                w |= cells[k - 1] & z[k];
+            }
+            if k + 1 < SIDE {
+                w |= cells[k + 1] & z[k + 1];
+            }
+            for _ in 0..2 {
+                w |= (w << 1) & x | (w & x) >> 1;
+                w |= (w << 8) & y | (w & y) >> 8;
+            }
+            cells[k] = w;
+            changed |= w != before;
+        }
+        changed
+    }
+}
+
+/// Disjoint sets; the lowest member of a set is its root.
+struct Sets(Vec<u32>);
+
+impl Sets {
+    fn root(&mut self, mut k: u32) -> u32 {
+        while self.0[k as usize] != k {
+            self.0[k as usize] = self.0[self.0[k as usize] as usize];
+            k = self.0[k as usize];
+        }
+        k
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.0[a.max(b) as usize] = a.min(b);
+    }
+}
