@@ -10,6 +10,6 @@ mod velocity;
 pub use collider_deform::DeformedMesh;
 pub use collider_mesh::MovingMesh;
 pub use particles::{Affine, Particles, TileBox};
-pub use scatter::{Block, gather_blocks, hats, volume_at_centres};
+pub use scatter::{Block, add_hats, gather_blocks, volume_at_centres};
 pub use solids::{Solid, SolidShape, Solids, Wall};
-pub use velocity::{VelocityPatch, face_offset};
+pub use velocity::{FacePatch, NearPatch, VelocityPatch, face_offset};

@@ -8,35 +8,46 @@ use crate::grid::{Halo, NONE, SIDE, Tiles};
 use crate::math::Vec3;
 use rayon::prelude::*;
 
-/// Sums of a tile and one cell round it.
-pub type Block = [f64; 1000];
+/// Sums of a tile and one cell round it, N numbers a place.
+pub type Block<const N: usize> = [[f64; N]; 1000];
 
-/// The eight places round a point (four on a grid one cell thick) and their trilinear weights.
-/// `x` is in cells from the tile's lower corner and from the place of index 0.
+/// Add `value(corner)` weighted by hats to the places round a point; corner c lies c&1, c>>1&1, c>>2
+/// cells above the lowest. `x` is in cells from the tile's lower corner and from the place of index 0,
+/// which on a grid one cell thick is 0 along z.
 #[inline]
-pub fn hats(x: &Vec3, flat: bool) -> ([usize; 8], [f64; 8], usize) {
+pub fn add_hats<const N: usize>(block: &mut Block<N>, x: &Vec3, flat: bool, value: impl Fn(usize) -> [f64; N]) {
     // Shifted by one cell the coordinates are positive, and truncation is the floor.
-    let shifted = x.add_scalar(1.0);
-    let low = shifted.map(|v| v as i32 as f64);
-    let f = shifted - low;
-    let base = ((low.y as usize) * 10 + low.x as usize) + if flat { 100 } else { low.z as usize * 100 };
-    let (wx, wy) = ([1.0 - f.x, f.x], [1.0 - f.y, f.y]);
-    let wz = if flat { [1.0, 0.0] } else { [1.0 - f.z, f.z] };
-    let count = if flat { 4 } else { 8 };
-    let places = [0, 1, 10, 11, 100, 101, 110, 111].map(|d| base + d);
-    let w = |c: usize| wx[c & 1] * wy[c >> 1 & 1] * wz[c >> 2];
-    (places, std::array::from_fn(w), count)
+    let split = |v: f64| {
+        let i = (v + 1.0) as i32;
+        (i as usize, v + 1.0 - i as f64)
+    };
+    let ([(i, fx), (j, fy), (k, fz)], count) = match flat {
+        true => ([split(x.x), split(x.y), (1, 0.0)], 4),
+        false => ([split(x.x), split(x.y), split(x.z)], 8),
+    };
+    let place = (k * 10 + j) * 10 + i;
+    // On a grid one cell thick the last layer is never reached, but must exist.
+    let part = &mut block[place..place + 112];
+    let (wx, wy, wz) = ([1.0 - fx, fx], [1.0 - fy, fy], [1.0 - fz, fz]);
+    for c in 0..count {
+        let (dx, dy, dz) = (c & 1, c >> 1 & 1, c >> 2);
+        let (w, v) = (wx[dx] * wy[dy] * wz[dz], value(c));
+        let sum = &mut part[dz * 100 + dy * 10 + dx];
+        for n in 0..N {
+            sum[n] += w * v[n];
+        }
+    }
 }
 
 /// Add up, in a fixed order, what the tile and its neighbours scattered into tile t.
 #[inline]
-pub fn gather_blocks<'a>(
+pub fn gather_blocks<'a, const N: usize>(
     tiles: &Tiles,
     t: usize,
-    block: impl Fn(usize) -> Option<&'a Block>,
-    out: &mut [f64],
+    block: impl Fn(usize) -> Option<&'a Block<N>>,
+    out: &mut [[f64; N]],
 ) {
-    out.fill(0.0);
+    out.fill([0.0; N]);
     let (side, depth) = (SIDE as i32, tiles.depth() as i32);
     for d in 0..27 {
         let [dx, dy, dz] = [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1];
@@ -57,7 +68,9 @@ pub fn gather_blocks<'a>(
                 );
                 let to = ((k * side + j) * side + x.start) as usize;
                 let row = &block[from..from + x.len()];
-                out[to..to + x.len()].iter_mut().zip(row).for_each(|(o, b)| *o += b);
+                for (out, row) in out[to..to + x.len()].iter_mut().zip(row) {
+                    (0..N).for_each(|n| out[n] += row[n]);
+                }
             }
         }
     }
@@ -71,22 +84,19 @@ pub fn volume_at_centres(tiles: &Tiles, particles: &Particles) -> Vec<f64> {
         if range.is_empty() {
             return None;
         }
-        let mut block = Box::new([0.0; 1000]);
+        let mut block: Box<Block<1>> = Box::new([[0.0]; 1000]);
         let base = tiles.base_point(t) + middle;
         for p in range {
             let x = tiles.to_grid(&particles.position[p]) - base;
-            let (places, weights, count) = hats(&x, tiles.is_flat());
             let volume = particles.volume[p] as f64;
-            for c in 0..count {
-                block[places[c]] += weights[c] * volume;
-            }
+            add_hats(&mut block, &x, tiles.is_flat(), |_| [volume]);
         }
         Some(block)
     };
-    let blocks: Vec<Option<Box<Block>>> = (0..tiles.len()).into_par_iter().map(scatter).collect();
-    let mut sums = tiles.field(0.0);
+    let blocks: Vec<Option<Box<Block<1>>>> = (0..tiles.len()).into_par_iter().map(scatter).collect();
+    let mut sums = tiles.field([0.0]);
     tiles.for_each(&mut sums, |t, out| gather_blocks(tiles, t, |n| blocks[n].as_deref(), out));
-    sums
+    sums.into_flattened()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
 //! known face neighbours. It works on one staggered component at a time, all in the same layout.
 //! A mask holds one byte a place, 0 where the value is unknown.
 
-use super::layers::{Mask, Neighbour, Reach, Rows, for_each_bit, grow, masks};
+use super::layers::{Mask, Neighbour, Reach, Rows, for_each_bit, grow, grow_mean, masks};
 use super::tiles::{SIDE, Tiles};
 use crate::error::{Error, Result};
 use crate::math::Vec3;
@@ -33,10 +33,7 @@ fn check_sizes(what: &str, tiles: &Tiles, values: &[f64], known: &[u8]) -> Resul
 pub fn extend_average(tiles: &Tiles, values: &mut [f64], known: &mut [u8], layers: usize) -> Result<()> {
     check_sizes("extend_average", tiles, values, known)?;
     let mut bits = masks(tiles, |p| known[p] != 0);
-    let mean = |_: usize, _: [usize; 3], near: &[Neighbour], values: &[f64]| {
-        Some(near.iter().map(|(p, _)| values[*p]).sum::<f64>() / near.len() as f64)
-    };
-    grow(tiles, &mut bits, values, known, layers, Reach::Faces, mean);
+    grow_mean(tiles, &mut bits, values, known, layers);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! each gets its value from its known neighbours as they were before the layer, so the result does
 //! not depend on the order or on the number of threads. Tiles far from the last layer are skipped.
 
-use super::tiles::{NONE, SIDE, Tiles};
+use super::tiles::{Halo, NONE, SIDE, Tiles};
 use rayon::prelude::*;
 
 /// One bit a cell of a tile: bit 8y+x of word z.
@@ -193,6 +193,90 @@ pub(super) fn grow<T: Copy + Send + Sync>(
             },
         );
     }
+}
+
+/// Fill up to `layers` layers with the mean of the known face neighbours: [`grow`] for the commonest case.
+pub(super) fn grow_mean(
+    tiles: &Tiles,
+    known: &mut [Mask],
+    values: &mut [f64],
+    levels: &mut [u8],
+    layers: usize,
+) {
+    let mut changed: Vec<bool> = known.iter().map(|m| m.iter().any(|w| *w != 0)).collect();
+    for number in 0..layers {
+        let near = |t: usize| {
+            const BESIDE: [[i32; 3]; 7] =
+                [[0, 0, 0], [-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]];
+            let marked = |[x, y, z]: [i32; 3]| match tiles.neighbour(t, x, y, z) {
+                NONE => false,
+                n => changed[n as usize],
+            };
+            BESIDE.into_iter().any(marked)
+        };
+        let one = |halo: &mut Halo, t: usize| {
+            near(t).then(|| mean_layer(tiles, known, values, t, halo)).flatten()
+        };
+        let gains: Vec<Option<Gain<f64>>> =
+            (0..tiles.len()).into_par_iter().with_min_len(4).map_init(Halo::default, one).collect();
+        if gains.iter().all(Option::is_none) {
+            return;
+        }
+        changed = gains.iter().map(Option::is_some).collect();
+        let level = (number + 2).min(255) as u8;
+        let parts = values.par_chunks_mut(tiles.volume()).zip(levels.par_chunks_mut(tiles.volume()));
+        parts.zip(known.par_iter_mut()).zip(gains).with_min_len(16).for_each(
+            |(((values, levels), known), gain)| {
+                if let Some(gain) = gain {
+                    let mut next = gain.values.into_iter();
+                    for_each_bit(&gain.cells, |place, _| {
+                        values[place] = next.next().unwrap_or(values[place]);
+                        levels[place] = level;
+                    });
+                    (0..SIDE).for_each(|z| known[z] |= gain.cells[z]);
+                }
+            },
+        );
+    }
+}
+
+/// The cells beside known ones, each with the mean of those; None if there are none.
+fn mean_layer(tiles: &Tiles, known: &[Mask], values: &[f64], t: usize, halo: &mut Halo) -> Option<Gain<f64>> {
+    if (0..tiles.depth()).all(|z| known[t][z] == u64::MAX) {
+        return None;
+    }
+    let rows = Rows::new(tiles, known, t);
+    let mut cells = rows.grown(tiles.depth(), Reach::Faces);
+    (0..SIDE).for_each(|z| cells[z] &= !known[t][z]);
+    if cells == [0; SIDE] {
+        return None;
+    }
+    tiles.load_halo(values, t, 0.0, halo);
+    let mut means = Vec::with_capacity(cells.iter().map(|w| w.count_ones() as usize).sum());
+    // A grid one cell thick has nothing above and below.
+    let deep = tiles.depth() > 1;
+    for_each_bit(&cells, |_, [x, y, z]| {
+        let at = Halo::at(x as isize, y as isize, z as isize);
+        let (mut sum, mut count) = (0.0, 0u32);
+        let mut add = |row: u16, bit: usize, place: usize| {
+            if row >> bit & 1 != 0 {
+                sum += halo.0[place];
+                count += 1;
+            }
+        };
+        if deep {
+            add(rows.0[z][y + 1], x + 1, at.wrapping_sub(100));
+        }
+        add(rows.0[z + 1][y], x + 1, at - 10);
+        add(rows.0[z + 1][y + 1], x, at - 1);
+        add(rows.0[z + 1][y + 1], x + 2, at + 1);
+        add(rows.0[z + 1][y + 2], x + 1, at + 10);
+        if deep {
+            add(rows.0[z + 2][y + 1], x + 1, at + 100);
+        }
+        means.push(sum / f64::from(count));
+    });
+    Some(Gain { cells, values: means })
 }
 
 /// The cells that one tile gains, and all those that were tried; None if there are none.

@@ -31,7 +31,7 @@ impl Patch {
             coord[2] * tiles.depth() as i32 - deep as i32,
         ];
         self.data.resize(self.size.iter().product(), outside);
-        let around = surrounding(tiles, coord);
+        let around = tiles.around(coord);
         for z in 0..self.size[2] {
             for y in 0..self.size[1] {
                 self.load_row(tiles, field, &around, [margin, margin, deep], y, z, outside);
@@ -72,6 +72,11 @@ impl Patch {
             }
             to += until - from;
         }
+    }
+
+    /// All values, row by row.
+    pub fn values(&self) -> &[f64] {
+        &self.data
     }
 
     /// Value at a grid cell.
@@ -133,19 +138,6 @@ impl Patch {
         let (p, s, _) = self.stencil(g);
         let v = |c: usize| self.data[p + (c & 1) * s[0] + (c >> 1 & 1) * s[1] + (c >> 2) * s[2]];
         (0..8).map(v).fold(f64::INFINITY, f64::min)
-    }
-}
-
-fn surrounding(tiles: &Tiles, c: [i32; 3]) -> [u32; 27] {
-    match tiles.find(&c) {
-        NONE => std::array::from_fn(|d| {
-            let d = d as i32;
-            tiles.find(&[c[0] + d % 3 - 1, c[1] + d / 3 % 3 - 1, c[2] + d / 9 - 1])
-        }),
-        t => std::array::from_fn(|d| {
-            let d = d as i32;
-            tiles.neighbour(t as usize, d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1)
-        }),
     }
 }
 

@@ -166,6 +166,15 @@ impl Tiles {
         self.neighbours[t][((dx + 1) + 3 * (dy + 1) + 9 * (dz + 1)) as usize]
     }
 
+    /// The tiles round coordinates `c`, which need not be those of a tile, in the order of
+    /// [`Tiles::neighbour`]; [`NONE`] where there is none.
+    pub fn around(&self, c: [i32; 3]) -> [u32; 27] {
+        match self.find(&c) {
+            NONE => neighbours_of(&self.index, &c),
+            t => self.neighbours[t as usize],
+        }
+    }
+
     /// Grid indices of local cell (0,0,0) of tile t.
     #[inline]
     pub fn base(&self, t: usize) -> [i32; 3] {

@@ -24,6 +24,10 @@ struct Surroundings {
     velocity: VelocityPatch,
     liquid: Patch,
     solid: Patch,
+    /// Whether there is liquid in all cells round, so that nothing flies on its own.
+    full: bool,
+    /// Whether a wall may be met.
+    walls: bool,
 }
 
 impl Mac {
@@ -39,7 +43,7 @@ impl Mac {
                 if range.is_empty() || step.cancel.is_cancelled() {
                     return Vec::new();
                 }
-                around.load(&self.now, t, margin);
+                around.load(&self.now, t, margin, step);
                 range
                     .map(|p| around.carry(tiles, step, &particles.position[p], &particles.velocity[p]))
                     .collect()
@@ -132,27 +136,34 @@ struct Moved {
 }
 
 impl Surroundings {
-    fn load(&mut self, State { grid, carry, .. }: &State, t: usize, margin: usize) {
+    fn load(&mut self, State { grid, carry, fastest, .. }: &State, t: usize, margin: usize, step: &Step) {
         let (tiles, coord) = (&grid.tiles, grid.tiles.coords()[t]);
         let far = REACH_CELLS * tiles.h();
         self.velocity.load(tiles, carry, coord, margin);
         self.liquid.load(tiles, &grid.liquid, coord, 1, far);
-        self.solid.load(tiles, &grid.solid, coord, margin, far);
+        self.full = self.liquid.values().iter().all(|d| *d < 0.0);
+        let v = tiles.volume();
+        let nearest = grid.solid[t * v..(t + 1) * v].iter().fold(far, |m, d| m.min(*d));
+        // A drop may be faster than the liquid, and distances to solids end at a few cells.
+        let travel = (fastest + step.solids.max_speed()) * step.dt + 2.0 * tiles.h();
+        self.walls = !self.full || nearest < travel || travel > far;
+        if self.walls {
+            self.solid.load(tiles, &grid.solid, coord, margin, far);
+        }
     }
 
     /// Where a particle goes in one step, and with which velocity it arrives.
     fn carry(&self, tiles: &Tiles, step: &Step, x: &Vec3, v: &Vec3) -> Moved {
         let h = tiles.h();
         let g = tiles.to_grid(x);
-        let free = self.liquid.least(tiles.centred(x)) >= 0.0;
+        let free = !self.full && self.liquid.least(tiles.centred(x)) >= 0.0;
         let mut to = if free { g + v * (step.dt / h) } else { self.velocity.trace(&g, step.dt) };
         if tiles.is_flat() {
             to.z = g.z;
         }
         let travel = (to - g).norm();
-        let near =
-            self.solid.sample(nodal(tiles, &g)) < (travel + 1.0 + step.solids.max_speed() * step.dt / h) * h;
-        if !near {
+        let reach = (travel + 1.0) * h + step.solids.max_speed() * step.dt;
+        if !self.walls || self.solid.sample(nodal(tiles, &g)) >= reach {
             let position = hold_back(step.solids, x, tiles.origin() + to * h);
             return Moved { position, velocity: *v, free };
         }

@@ -12,7 +12,7 @@
 //! On a linear velocity field both reproduce the field exactly.
 
 use super::grid::MacGrid;
-use crate::field::{Block, Particles, VelocityPatch, face_offset, gather_blocks, hats};
+use crate::field::{Block, add_hats, Particles, NearPatch, face_offset, gather_blocks};
 use crate::grid::{SIDE, Tiles};
 use crate::math::Vec3;
 use rayon::prelude::*;
@@ -28,10 +28,7 @@ pub enum Transfer {
 }
 
 /// Weighted velocities and weights of one tile and one cell round it, for three axes.
-struct Blocks {
-    sum: [Block; 3],
-    weight: [Block; 3],
-}
+type Blocks = [Block<2>; 3];
 
 /// Velocity of the faces from the particles for which `takes_part` holds. Returns which faces got one.
 pub fn particles_to_grid(grid: &mut MacGrid, particles: &Particles, takes_part: &[bool]) -> [Vec<u8>; 3] {
@@ -42,14 +39,12 @@ pub fn particles_to_grid(grid: &mut MacGrid, particles: &Particles, takes_part: 
     for (axis, (velocity, known)) in grid.velocity.iter_mut().zip(&mut known).enumerate().take(tiles.axes()) {
         let v = tiles.volume();
         velocity.par_chunks_mut(v).zip(known.par_chunks_mut(v)).enumerate().for_each(|(t, (u, known))| {
-            let mut weight = [0.0; SIDE * SIDE * SIDE];
-            let weight = &mut weight[..v];
-            gather_blocks(tiles, t, |n| blocks[n].as_ref().map(|b| &b.sum[axis]), u);
-            gather_blocks(tiles, t, |n| blocks[n].as_ref().map(|b| &b.weight[axis]), weight);
-            for ((u, known), weight) in u.iter_mut().zip(known).zip(weight) {
+            let mut sums = [[0.0; 2]; SIDE * SIDE * SIDE];
+            gather_blocks(tiles, t, |n| blocks[n].as_ref().map(|b| &b[axis]), &mut sums[..v]);
+            for ((u, known), [sum, weight]) in u.iter_mut().zip(known).zip(sums) {
                 // A face at the rim of a particle's reach knows next to nothing; its neighbours know better.
-                *known = (*weight > 1e-3) as u8;
-                *u = if *known == 1 { *u / *weight } else { 0.0 };
+                *known = (weight > 1e-3) as u8;
+                *u = if *known == 1 { sum / weight } else { 0.0 };
             }
         });
     }
@@ -58,35 +53,29 @@ pub fn particles_to_grid(grid: &mut MacGrid, particles: &Particles, takes_part: 
 
 fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: usize) -> Option<Box<Blocks>> {
     let range = particles.of_tile(tiles, t);
-    if range.is_empty() {
+    if !takes_part[range.clone()].contains(&true) {
         return None;
     }
-    let flat = tiles.is_flat();
-    let mut blocks = Box::new(Blocks { sum: [[0.0; 1000]; 3], weight: [[0.0; 1000]; 3] });
+    let (flat, h) = (tiles.is_flat(), tiles.h());
+    let mut blocks: Box<Blocks> = Box::new([[[0.0; 2]; 1000]; 3]);
     let base: [Vec3; 3] = std::array::from_fn(|a| tiles.base_point(t) + face_offset(a, flat));
     for p in range.filter(|p| takes_part[*p]) {
-        let g = tiles.to_grid(&particles.position[p]);
-        for axis in 0..tiles.axes() {
-            let v = particles.velocity[p][axis];
-            let x = g - base[axis];
-            let (places, weights, count) = hats(&x, flat);
-            let row = particles.affine.get(p).map(|c| c[axis].map(|c| c as f64 * tiles.h()));
-            let carried = |c: usize| row.map_or(v, |row| v + affine(&row, &x, c, flat));
-            for c in 0..count {
-                blocks.sum[axis][places[c]] += weights[c] * carried(c);
-                blocks.weight[axis][places[c]] += weights[c];
+        let (g, v) = (tiles.to_grid(&particles.position[p]), &particles.velocity[p]);
+        for (axis, block) in blocks.iter_mut().enumerate().take(tiles.axes()) {
+            let (x, v) = (g - base[axis], v[axis]);
+            match particles.affine.get(p) {
+                None => add_hats(block, &x, flat, |_| [v, 1.0]),
+                Some(rows) => {
+                    let (row, low) = (rows[axis].map(|c| c as f64 * h), x.map(f64::floor));
+                    // What the gradient adds on the way from the particle to the corner.
+                    let away = |a: usize, c: usize| row[a] * (low[a] + (c >> a & 1) as f64 - x[a]);
+                    let depth = |c: usize| if flat { 0.0 } else { away(2, c) };
+                    add_hats(block, &x, flat, |c| [v + away(0, c) + away(1, c) + depth(c), 1.0]);
+                }
             }
         }
     }
     Some(blocks)
-}
-
-/// What the gradient adds from a particle at x to corner c of the places round it.
-#[inline]
-fn affine(row: &[f64; 3], x: &Vec3, c: usize, flat: bool) -> f64 {
-    let away = |a: usize| x[a].floor() + (c >> a & 1) as f64 - x[a];
-    let depth = if flat { 0.0 } else { row[2] * away(2) };
-    row[0] * away(0) + row[1] * away(1) + depth
 }
 
 /// Give the particles for which `takes_part` holds the velocity of the grid. `before` is the grid's
@@ -111,7 +100,7 @@ pub fn grid_to_particles(
         }
     }
     let position = &particles.position;
-    let patches = <(VelocityPatch, VelocityPatch)>::default;
+    let patches = <(NearPatch, NearPatch)>::default;
     work.into_par_iter().for_each_init(patches, |(now, old), (t, range, velocity, affine)| {
         now.load(tiles, &grid.velocity, tiles.coords()[t], 1);
         if let Transfer::Flip { .. } = transfer {
