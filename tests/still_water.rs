@@ -6,7 +6,7 @@ use meniscus::geometry::Shape;
 use meniscus::geometry::shape::Cup;
 use meniscus::grid::Tiles;
 use meniscus::math::{Aabb, Motion, Pose, Vec3};
-use meniscus::solver::mac::{MacGrid, PressureOptions, project};
+use meniscus::solver::mac::{MacGrid, Multigrid, PressureOptions, project};
 use std::sync::Arc;
 
 /// The space outside a shape is solid: the shape is the container.
@@ -63,7 +63,7 @@ fn disturbance(container: Solid, level: f64, flat: bool, outside: impl Fn(&Vec3)
     let options = PressureOptions { dt, density, tolerance: 1e-13 };
     let spreading = grid.tiles.field(0.0);
     let known =
-        project(&mut grid, &solids, &options, &spreading, &Cancel::new()).expect("a projection").known;
+        project(&mut grid, &solids, &options, &spreading, &mut Multigrid::default(), &Cancel::new()).expect("a projection").known;
     assert!(known[1].iter().filter(|k| **k == 1).count() > 50);
     let mut worst = 0.0f64;
     for (velocity, known) in grid.velocity.iter().zip(&known).take(grid.tiles.axes()) {

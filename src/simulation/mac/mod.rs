@@ -24,7 +24,7 @@ use crate::geometry::TriMesh;
 use crate::grid::{MAX_MARGIN, extend_average};
 use crate::math::{Aabb, Vec3};
 use crate::solver::mac::{
-    MacGrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles, particles_to_grid, project,
+    MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles, particles_to_grid, project,
 };
 use crate::surface::Seeding;
 use rayon::prelude::*;
@@ -95,6 +95,8 @@ pub struct Mac {
     takes_part: Vec<bool>,
     /// How full the surroundings of each cell are.
     full: Vec<f64>,
+    /// Memory of the pressure solve, kept from step to step.
+    multigrid: Multigrid,
 }
 
 impl Mac {
@@ -115,6 +117,7 @@ impl Mac {
             before: Default::default(),
             takes_part: Vec::new(),
             full: Vec::new(),
+            multigrid: Multigrid::default(),
         };
         mac.fill(solids, volumes)?;
         Ok(mac)
@@ -239,7 +242,7 @@ impl Liquid for Mac {
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
         let Projected { report, mut known, mut drift } =
-            project(grid, step.solids, &options, &spreading, step.cancel)?;
+            project(grid, step.solids, &options, &spreading, &mut self.multigrid, step.cancel)?;
         self.next.fastest = grid.max_speed(&known);
         for (drift, known) in drift.iter_mut().zip(&known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, drift, &mut known.clone(), 2)?;

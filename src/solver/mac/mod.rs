@@ -3,6 +3,7 @@
 mod block;
 mod block_weights;
 pub mod cases;
+pub mod graph;
 mod grid;
 mod multigrid;
 mod pressure;
