@@ -76,38 +76,42 @@ pub fn project(
     multigrid: &mut Multigrid,
     cancel: &Cancel,
 ) -> Result<Projected> {
-    let stencil = stencil(grid);
     let mut drift: [Vec<f64>; 3] = std::array::from_fn(|_| grid.tiles.field(0.0));
     let mut known: [Vec<u8>; 3] = std::array::from_fn(|_| grid.tiles.field(0));
+    let wet = Wet::new(grid);
+    let stencil = stencil(grid, &wet);
     if stencil.diagonal.par_iter().all(|d| *d == 0.0) {
         grid.pressure.fill(0.0);
         return Ok(Projected { report: Projection::default(), known, drift });
     }
-    multigrid.rebuild(&grid.tiles, &stencil)?;
+    multigrid.rebuild(&wet.tiles, &stencil)?;
     cancel.check()?;
     let h = grid.tiles.h();
     let per_pascal = options.dt / (options.density * h);
-    let mut pi = std::mem::take(&mut grid.pressure);
-    pi.par_iter_mut().for_each(|p| *p *= per_pascal);
-    let rhs = imbalance(grid, &stencil, solids);
+    let mut pi = wet.gather(&grid.pressure);
+    pi.iter_mut().for_each(|p| *p *= per_pascal);
+    let rhs = imbalance(grid, &wet, &stencil, solids);
     let params = KrylovParams { tolerance: options.tolerance, ..KrylovParams::default() };
-    let solve = multigrid.solve(&grid.tiles, &stencil, &rhs, &mut pi, &params, cancel)?;
+    let solve = multigrid.solve(&wet.tiles, &stencil, &rhs, &mut pi, &params, cancel)?;
     solve.info.require("pressure")?;
-    let MacGrid { tiles, liquid, open, velocity, .. } = &mut *grid;
-    accelerate(&Faces { tiles, liquid, open }, &pi, velocity, Some(&mut known));
-    let wanted = |s: f64, d: f64| if d > 0.0 { s } else { 0.0 };
-    if spreading.par_iter().zip(&stencil.diagonal).any(|(s, d)| wanted(*s, *d).abs() > LEAST_SPREAD) {
-        let expand = |(s, d): (&f64, &f64)| wanted(*s, *d) * h / options.dt;
-        let rhs: Vec<f64> = spreading.par_iter().zip(&stencil.diagonal).map(expand).collect();
+    let MacGrid { tiles, liquid, open, velocity, pressure, .. } = &mut *grid;
+    let faces = Faces { tiles, liquid, open };
+    wet.scatter(&pi, pressure);
+    accelerate(&faces, &wet, pressure, velocity, Some(&mut known));
+    pressure.par_iter_mut().for_each(|p| *p /= per_pascal);
+    let mut rhs = wet.gather(spreading);
+    rhs.iter_mut().zip(&stencil.diagonal).filter(|(_, d)| **d == 0.0).for_each(|(s, _)| *s = 0.0);
+    if rhs.iter().any(|s| s.abs() > LEAST_SPREAD) {
+        rhs.iter_mut().for_each(|s| *s *= h / options.dt);
         let params = KrylovParams { tolerance: SPREAD_TOLERANCE, ..params };
+        pi.fill(0.0);
+        multigrid.solve(&wet.tiles, &stencil, &rhs, &mut pi, &params, cancel)?;
         let mut psi = tiles.field(0.0);
-        multigrid.solve(tiles, &stencil, &rhs, &mut psi, &params, cancel)?;
-        accelerate(&Faces { tiles, liquid, open }, &psi, &mut drift, None);
+        wet.scatter(&pi, &mut psi);
+        accelerate(&faces, &wet, &psi, &mut drift, None);
         let most = MOST_DRIFT * h / options.dt;
         drift.iter_mut().for_each(|u| u.par_iter_mut().for_each(|u| *u = u.clamp(-most, most)));
     }
-    pi.par_iter_mut().for_each(|p| *p /= per_pascal);
-    grid.pressure = pi;
     let report = Projection {
         solve: Some(solve.info),
         closed_regions: solve.closed_regions,
@@ -189,30 +193,65 @@ impl TileFaces<'_> {
     }
 }
 
+/// The tiles that hold liquid: a solve is about those alone.
+struct Wet {
+    /// Their indices on the grid, in order.
+    of: Vec<usize>,
+    /// For each tile of the grid whether it is one.
+    is: Vec<bool>,
+    tiles: Tiles,
+}
+
+impl Wet {
+    fn new(grid: &MacGrid) -> Self {
+        let (tiles, v) = (&grid.tiles, grid.tiles.volume());
+        let is: Vec<bool> = grid.liquid.par_chunks(v).map(|part| part.iter().any(|d| *d < 0.0)).collect();
+        let of: Vec<usize> = (0..tiles.len()).filter(|t| is[*t]).collect();
+        let coords = of.iter().map(|t| tiles.coords()[*t]).collect();
+        // Tiles are kept in the order of their coordinates, so those of a part are in the same order.
+        let tiles = Tiles::new(tiles.h(), tiles.origin(), tiles.is_flat(), coords);
+        Self { of, is, tiles }
+    }
+
+    fn gather(&self, field: &[f64]) -> Vec<f64> {
+        let v = self.tiles.volume();
+        let mut part = Vec::with_capacity(self.tiles.cells());
+        self.of.iter().for_each(|t| part.extend_from_slice(&field[t * v..(t + 1) * v]));
+        part
+    }
+
+    /// Put values back; the rest of the field becomes zero.
+    fn scatter(&self, part: &[f64], field: &mut [f64]) {
+        let v = self.tiles.volume();
+        field.fill(0.0);
+        for (s, t) in self.of.iter().enumerate() {
+            field[t * v..(t + 1) * v].copy_from_slice(&part[s * v..(s + 1) * v]);
+        }
+    }
+}
+
 /// The matrix: open shares, over θ where a face leads to the air.
-fn stencil(grid: &MacGrid) -> Stencil {
-    let (tiles, mut stencil) = (&grid.tiles, Stencil::new(&grid.tiles));
+fn stencil(grid: &MacGrid, wet: &Wet) -> Stencil {
+    let (tiles, mut stencil) = (&grid.tiles, Stencil::new(&wet.tiles));
     let v = tiles.volume();
     let faces = Faces { tiles, liquid: &grid.liquid, open: &grid.open };
     let [cx, cy, cz] = &mut stencil.coupling;
     let coupling = cx.par_chunks_mut(v).zip(cy.par_chunks_mut(v)).zip(cz.par_chunks_mut(v));
-    let parts = stencil.diagonal.par_chunks_mut(v).zip(coupling).enumerate();
-    parts.for_each_init(Halo::default, |halo, (t, (diagonal, ((x, y), z)))| {
-        if grid.liquid[t * v..(t + 1) * v].iter().all(|d| *d >= 0.0) {
-            return;
-        }
-        let (faces, coupling) = (faces.of_tile(t, halo), [x, y, z]);
+    let parts = stencil.diagonal.par_chunks_mut(v).zip(coupling).zip(&wet.of);
+    parts.for_each_init(Halo::default, |halo, ((diagonal, ((x, y), z)), t)| {
+        let (faces, coupling) = (faces.of_tile(*t, halo), [x, y, z]);
         each_cell(tiles.depth(), |l, cell| {
             let here = faces.phi(cell, 0, 0);
             if here >= 0.0 {
                 return;
             }
             for axis in 0..tiles.axes() {
-                for (step, open) in [(-1, faces.lower_open(l, cell, axis)), (1, faces.upper_open(l, cell, axis))] {
+                let sides = [(-1, faces.lower_open(l, cell, axis)), (1, faces.upper_open(l, cell, axis))];
+                for (step, open) in sides {
                     let there = faces.phi(cell, axis, step);
-                    let wet = there < 0.0;
-                    diagonal[l] += if wet { open as f64 } else { open as f64 / theta(here, there) };
-                    if wet && step < 0 {
+                    let inside = there < 0.0;
+                    diagonal[l] += if inside { open as f64 } else { open as f64 / theta(here, there) };
+                    if inside && step < 0 {
                         coupling[axis][l] = open;
                     }
                 }
@@ -223,18 +262,15 @@ fn stencil(grid: &MacGrid) -> Stencil {
 }
 
 /// What is missing to balance each cell, m/s.
-fn imbalance(grid: &MacGrid, stencil: &Stencil, solids: &Solids) -> Vec<f64> {
+fn imbalance(grid: &MacGrid, wet: &Wet, stencil: &Stencil, solids: &Solids) -> Vec<f64> {
     let tiles = &grid.tiles;
     let (v, h) = (tiles.volume(), tiles.h());
     let faces = Faces { tiles, liquid: &grid.liquid, open: &grid.open };
     let moving = solids.any_animated();
-    let mut rhs = tiles.field(0.0);
-    rhs.par_chunks_mut(v).enumerate().for_each_init(Halo::default, |halo, (t, rhs)| {
-        let diagonal = &stencil.diagonal[t * v..(t + 1) * v];
-        if diagonal.iter().all(|d| *d == 0.0) {
-            return;
-        }
-        let faces = faces.of_tile(t, halo);
+    let mut rhs = wet.tiles.field(0.0);
+    let parts = rhs.par_chunks_mut(v).zip(stencil.diagonal.par_chunks(v)).zip(&wet.of);
+    parts.for_each_init(Halo::default, |halo, ((rhs, diagonal), t)| {
+        let faces = faces.of_tile(*t, halo);
         each_cell(tiles.depth(), |l, cell| {
             if diagonal[l] == 0.0 {
                 return;
@@ -261,6 +297,7 @@ fn imbalance(grid: &MacGrid, stencil: &Stencil, solids: &Solids) -> Vec<f64> {
 /// u ← u − (π_b − π_a)/θ on every open face with liquid on a side; such faces become known.
 fn accelerate(
     faces: &Faces,
+    wet: &Wet,
     pi: &[f64],
     velocity: &mut [Vec<f64>; 3],
     mut known: Option<&mut [Vec<u8>; 3]>,
@@ -274,6 +311,10 @@ fn accelerate(
             if marks.is_empty() { (0..tiles.len()).map(|_| &mut [][..]).collect() } else { marks.chunks_mut(v).collect() };
         let parts = u.par_chunks_mut(v).zip(marks.par_iter_mut()).enumerate();
         parts.for_each_init(<(Halo, Halo)>::default, |(liquid, pressure), (t, (u, marks))| {
+            let low = tiles.neighbour(t, -((axis == 0) as i32), -((axis == 1) as i32), -((axis == 2) as i32));
+            if !wet.is[t] && (low == NONE || !wet.is[low as usize]) {
+                return;
+            }
             tiles.load_halo(pi, t, 0.0, pressure);
             let faces = faces.of_tile(t, liquid);
             let step = [(axis == 0) as isize, (axis == 1) as isize, (axis == 2) as isize];
@@ -382,14 +423,17 @@ mod tests {
             project(&mut grid, &solids, &options, &spreading, &mut Multigrid::default(), &Cancel::new()).unwrap();
         // What leaves through the surface is what was asked for: a ninetieth of the deep cells.
         let faces = Faces { tiles: &grid.tiles, liquid: &grid.liquid, open: &grid.open };
-        let stencil = stencil(&grid);
+        let wet = Wet::new(&grid);
+        let diagonal = stencil(&grid, &wet).diagonal;
+        let mut unknown = grid.tiles.field(0.0);
+        wet.scatter(&diagonal, &mut unknown);
         let (mut asked, mut given) = (0.0, 0.0);
         let mut halo = Halo::default();
         for t in 0..grid.tiles.len() {
             let tile = faces.of_tile(t, &mut halo);
             each_cell(SIDE, |l, cell| {
                 let place = t * grid.tiles.volume() + l;
-                if stencil.diagonal[place] == 0.0 {
+                if unknown[place] == 0.0 {
                     return;
                 }
                 asked += spreading[place];
