@@ -8,7 +8,7 @@
 //!
 //! No particle is ever made or removed except by sources and drains, so the volume in the ledger is
 //! exact. Where particles crowd, a second solve with the matrix of the pressure moves them apart (and
-//! together where liquid is thin below its surface) without touching their velocity, after [KFL19].
+//! together where liquid is thin below its surface) without touching their velocity, after [KLTB19].
 
 mod filling;
 mod moving;
