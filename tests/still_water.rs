@@ -62,8 +62,9 @@ fn disturbance(container: Solid, level: f64, flat: bool, outside: impl Fn(&Vec3)
     }
     let options = PressureOptions { dt, density, tolerance: 1e-13 };
     let spreading = grid.tiles.field(0.0);
-    let known =
-        project(&mut grid, &solids, &options, &spreading, &mut Multigrid::default(), &Cancel::new()).expect("a projection").known;
+    let known = project(&mut grid, &solids, &options, &spreading, &mut Multigrid::default(), &Cancel::new())
+        .expect("a projection")
+        .known;
     assert!(known[1].iter().filter(|k| **k == 1).count() > 50);
     let mut worst = 0.0f64;
     for (velocity, known) in grid.velocity.iter().zip(&known).take(grid.tiles.axes()) {

@@ -15,7 +15,12 @@ pub type Block<const N: usize> = [[f64; N]; 1000];
 /// cells above the lowest. `x` is in cells from the tile's lower corner and from the place of index 0,
 /// which on a grid one cell thick is 0 along z.
 #[inline]
-pub fn add_hats<const N: usize>(block: &mut Block<N>, x: &Vec3, flat: bool, value: impl Fn(usize) -> [f64; N]) {
+pub fn add_hats<const N: usize>(
+    block: &mut Block<N>,
+    x: &Vec3,
+    flat: bool,
+    value: impl Fn(usize) -> [f64; N],
+) {
     // Shifted by one cell the coordinates are positive, and truncation is the floor.
     let split = |v: f64| {
         let i = (v + 1.0) as i32;

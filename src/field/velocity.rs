@@ -26,7 +26,9 @@ pub fn face_offset(axis: usize, flat: bool) -> Vec3 {
 }
 
 /// A number that a patch can hold.
-pub trait Number: Copy + Default + Send + Sync + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+pub trait Number:
+    Copy + Default + Send + Sync + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+{
     const HALF: Self;
     fn of(v: f64) -> Self;
     fn to(self) -> f64;

@@ -214,9 +214,8 @@ pub(super) fn grow_mean(
             };
             BESIDE.into_iter().any(marked)
         };
-        let one = |halo: &mut Halo, t: usize| {
-            near(t).then(|| mean_layer(tiles, known, values, t, halo)).flatten()
-        };
+        let one =
+            |halo: &mut Halo, t: usize| near(t).then(|| mean_layer(tiles, known, values, t, halo)).flatten();
         let gains: Vec<Option<Gain<f64>>> =
             (0..tiles.len()).into_par_iter().with_min_len(4).map_init(Halo::default, one).collect();
         if gains.iter().all(Option::is_none) {

@@ -24,7 +24,8 @@ use crate::geometry::TriMesh;
 use crate::grid::{MAX_MARGIN, extend_average};
 use crate::math::{Aabb, Vec3};
 use crate::solver::mac::{
-    MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles, particles_to_grid, project,
+    MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles,
+    particles_to_grid, project,
 };
 use crate::surface::Seeding;
 use rayon::prelude::*;

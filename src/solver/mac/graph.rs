@@ -37,7 +37,8 @@ pub fn project_by_graph(
     let report = pressure::project(&mut graph, scale, &mut p, tolerance, cancel)?;
     for f in 0..graph.faces() {
         let u = graph.velocity[f];
-        grid.velocity[places.axis[f] as usize][places.place[f] as usize] = if places.reversed[f] { -u } else { u };
+        grid.velocity[places.axis[f] as usize][places.place[f] as usize] =
+            if places.reversed[f] { -u } else { u };
     }
     scatter(&numbers, &p, &mut grid.pressure);
     Ok(report)
@@ -170,8 +171,8 @@ fn solid_outflow(grid: &MacGrid, solids: &Solids, numbers: &[u32], cells: usize)
             let mut sum = 0.0;
             for axis in 0..tiles.axes() {
                 let low = 1.0 - open_share(grid, axis, below(grid, t, local, axis), place);
-                let high =
-                    above(grid, t, local, axis).map_or(0.0, |up| 1.0 - open_share(grid, axis, Some(place), up));
+                let high = above(grid, t, local, axis)
+                    .map_or(0.0, |up| 1.0 - open_share(grid, axis, Some(place), up));
                 let mut x = tiles.centre(cell);
                 x[axis] -= 0.5 * h;
                 let speed = |x: &Vec3| solids.velocity(x, 2.0 * h)[axis];

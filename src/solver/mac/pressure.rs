@@ -307,8 +307,11 @@ fn accelerate(
         let mut none = Vec::new();
         let marks = known.as_mut().map_or(&mut none, |k| &mut k[axis]);
         // Marks are as long as the field or empty; a chunk of nothing is nothing.
-        let mut marks: Vec<&mut [u8]> =
-            if marks.is_empty() { (0..tiles.len()).map(|_| &mut [][..]).collect() } else { marks.chunks_mut(v).collect() };
+        let mut marks: Vec<&mut [u8]> = if marks.is_empty() {
+            (0..tiles.len()).map(|_| &mut [][..]).collect()
+        } else {
+            marks.chunks_mut(v).collect()
+        };
         let parts = u.par_chunks_mut(v).zip(marks.par_iter_mut()).enumerate();
         parts.for_each_init(<(Halo, Halo)>::default, |(liquid, pressure), (t, (u, marks))| {
             let low = tiles.neighbour(t, -((axis == 0) as i32), -((axis == 1) as i32), -((axis == 2) as i32));
@@ -372,7 +375,8 @@ mod tests {
         let domain = Aabb::new(Vec3::zeros(), Vec3::new(2.0, 3.0, 1.5));
         let solids = Solids::new(vec![ball], Some(domain), [[true; 2]; 3], Wall::default());
         let depth = if flat { 1 } else { 4 };
-        let coords = (0..5 * 5 * depth).map(|n| [n % 5 - 1, n / 5 % 5 - 1, if flat { 7 } else { n / 25 - 1 }]);
+        let coords =
+            (0..5 * 5 * depth).map(|n| [n % 5 - 1, n / 5 % 5 - 1, if flat { 7 } else { n / 25 - 1 }]);
         let tiles = Tiles::new(0.1, Vec3::zeros(), flat, coords.collect());
         let mut grid = MacGrid::new(tiles, &solids, None);
         for p in 0..grid.tiles.cells() {
@@ -420,7 +424,8 @@ mod tests {
         let options = PressureOptions { dt: 0.01, density: 1000.0, tolerance: 1e-6 };
         let spreading: Vec<f64> = grid.liquid.iter().map(|d| if *d < -0.25 { 0.011 } else { 0.0 }).collect();
         let done =
-            project(&mut grid, &solids, &options, &spreading, &mut Multigrid::default(), &Cancel::new()).unwrap();
+            project(&mut grid, &solids, &options, &spreading, &mut Multigrid::default(), &Cancel::new())
+                .unwrap();
         // What leaves through the surface is what was asked for: a ninetieth of the deep cells.
         let faces = Faces { tiles: &grid.tiles, liquid: &grid.liquid, open: &grid.open };
         let wet = Wet::new(&grid);

@@ -12,7 +12,7 @@
 //! On a linear velocity field both reproduce the field exactly.
 
 use super::grid::MacGrid;
-use crate::field::{Block, add_hats, Particles, NearPatch, face_offset, gather_blocks};
+use crate::field::{Block, NearPatch, Particles, add_hats, face_offset, gather_blocks};
 use crate::grid::{SIDE, Tiles};
 use crate::math::Vec3;
 use rayon::prelude::*;
