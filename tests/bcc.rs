@@ -64,7 +64,7 @@ fn minus(a: Int3) -> Int3 {
 impl<'a> Exact<'a> {
     fn new(l: &'a Lattice) -> Self {
         let d = l.octree().domain();
-        let period = (d.roots[0] as i64) * (FINEST as i64) << d.depth;
+        let period = (d.roots[0] as i64 * FINEST as i64) << d.depth;
         Self { l, period, periodic: d.periodic }
     }
 
@@ -265,7 +265,7 @@ fn walls_halve_what_a_mirror_doubles() {
         OctreeCell { index, ..*c }
     };
     let mirrored = lattice(domain(4, 3, true), |c| dice(&fold(c), seed) < 0.4);
-    let size = 2 * FINEST << 3;
+    let size = (2 * FINEST) << 3;
     let within = |c: &[i32; 3]| c.iter().all(|&x| x <= size);
     let wrapped = |c: &[i32; 3]| c.map(|x| x.rem_euclid(2 * size));
     let centres =

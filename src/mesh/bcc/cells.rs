@@ -10,21 +10,22 @@
 //! w is the width of the leaf that owns the face. The third lies outside its cell, beyond the base of
 //! the pyramid, but still before the circumcentre of the cell across.
 
-use super::leaves::{Kind, Leaf, Leaves, TASK};
+use super::leaves::{Kind, Leaf, Leaves, TASK, parts};
 use rayon::prelude::*;
 
 /// The circumcentres of all cells, in units.
 pub(super) fn write(leaves: &Leaves) -> Vec<[i32; 3]> {
-    let of_task = |task: &[Leaf]| {
-        let mut out = Vec::with_capacity(task.len() * 12);
-        task.iter().for_each(|leaf| write_leaf(leaf, &mut out));
-        out
-    };
-    let parts: Vec<_> = leaves.leaves.par_chunks(TASK).map(of_task).collect();
-    parts.concat()
+    let mut all = vec![[0; 3]; leaves.cells];
+    let tasks = leaves.leaves.par_chunks(TASK).zip(parts(&mut all, &leaves.leaves, Leaf::cell_count));
+    tasks.for_each(|(task, part)| {
+        let mut out = part.iter_mut();
+        let mut push = |x: [i32; 3]| out.by_ref().take(1).for_each(|place| *place = x);
+        task.iter().for_each(|leaf| write_leaf(leaf, &mut push));
+    });
+    all
 }
 
-fn write_leaf(leaf: &Leaf, out: &mut Vec<[i32; 3]>) {
+fn write_leaf(leaf: &Leaf, push: &mut impl FnMut([i32; 3])) {
     let (centre, w) = (leaf.centre(), leaf.width);
     for face in (0..6).filter(|&f| leaf.owns(f)) {
         let axis = face / 2;
@@ -38,16 +39,16 @@ fn write_leaf(leaf: &Leaf, out: &mut Vec<[i32; 3]>) {
             x
         };
         if leaf.kind[face] == Kind::Coarse {
-            out.push(shifted(axis, outward));
+            push(shifted(axis, outward));
             continue;
         }
         let ring = leaf.ring(face);
         let beside = [shifted(v, -1), shifted(u, 1), shifted(v, 1), shifted(u, -1)];
-        out.extend((0..4).filter(|&i| !leaf.ring_edge_is_split(face, i)).map(|i| beside[i]));
-        out.extend((ring.cuts != 0).then_some(middle));
+        (0..4).filter(|&i| !leaf.ring_edge_is_split(face, i)).for_each(|i| push(beside[i]));
+        (ring.cuts != 0).then(|| push(middle));
     }
     for corner in (0..8).filter(|c| leaf.sub_octants >> c & 1 == 1) {
         let at = leaf.corner_at(corner);
-        out.push([0, 1, 2].map(|a| (centre[a] + at[a]) / 2));
+        push([0, 1, 2].map(|a| (centre[a] + at[a]) / 2));
     }
 }

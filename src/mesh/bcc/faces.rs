@@ -15,7 +15,7 @@
 //! The vertices go round so that (v₁−v₀)×(v₂−v₀) points from the first cell to the second, which is also the
 //! direction from circumcentre to circumcentre.
 
-use super::leaves::{Kind, Leaf, Leaves, TASK};
+use super::leaves::{Kind, Leaf, Leaves, TASK, parts};
 use super::octree::NONE;
 use super::stencil::{CORNERS, EDGES, ENDS, SIDES};
 use super::tets::Tets;
@@ -30,37 +30,41 @@ pub struct Faces {
     pub vertices: Vec<[u32; 4]>,
 }
 
-impl Faces {
+/// The part of the arrays that a task writes.
+struct Writer<'a> {
+    cells: &'a mut [[u32; 2]],
+    vertices: &'a mut [[u32; 4]],
+    next: usize,
+}
+
+impl Writer<'_> {
     fn push(&mut self, cells: [u32; 2], vertices: [u32; 4]) {
-        self.cells.push(cells);
-        self.vertices.push(vertices);
+        self.cells[self.next] = cells;
+        self.vertices[self.next] = vertices;
+        self.next += 1;
     }
 }
 
 /// Write all faces.
 pub(super) fn write(leaves: &Leaves, tets: &Tets) -> Faces {
-    let count = leaves.leaves.len();
-    let of_task = |task: usize| {
-        let mut out = Faces::default();
-        let range = task * TASK..((task + 1) * TASK).min(count);
-        out.cells.reserve(26 * range.len());
-        out.vertices.reserve(26 * range.len());
-        for index in range {
-            write_leaf(leaves, tets, index, &mut out);
-        }
-        out
-    };
-    let parts: Vec<Faces> = (0..count.div_ceil(TASK)).into_par_iter().map(of_task).collect();
-    let total = parts.iter().map(|p| p.cells.len()).sum();
-    let mut all = Faces { cells: Vec::with_capacity(total), vertices: Vec::with_capacity(total) };
-    for part in parts {
-        all.cells.extend_from_slice(&part.cells);
-        all.vertices.extend_from_slice(&part.vertices);
-    }
-    all
+    let total = leaves.leaves.iter().map(Leaf::face_count).sum();
+    let mut faces = Faces { cells: vec![[0; 2]; total], vertices: vec![[0; 4]; total] };
+    leaves
+        .leaves
+        .par_chunks(TASK)
+        .enumerate()
+        .zip(parts(&mut faces.cells, &leaves.leaves, Leaf::face_count))
+        .zip(parts(&mut faces.vertices, &leaves.leaves, Leaf::face_count))
+        .for_each(|(((task, part), cells), vertices)| {
+            let mut out = Writer { cells, vertices, next: 0 };
+            for index in task * TASK..task * TASK + part.len() {
+                write_leaf(leaves, tets, index, &mut out);
+            }
+        });
+    faces
 }
 
-fn write_leaf(leaves: &Leaves, tets: &Tets, index: usize, out: &mut Faces) {
+fn write_leaf(leaves: &Leaves, tets: &Tets, index: usize, out: &mut Writer) {
     let leaf = &leaves.leaves[index];
     for edge in 0..12 {
         write_edge(leaves, tets, index, edge, out);
@@ -74,7 +78,7 @@ fn write_leaf(leaves: &Leaves, tets: &Tets, index: usize, out: &mut Faces) {
 }
 
 /// Write the triangles (centre, edge), or their halves, and the face between the sub-octants of the edge.
-fn write_edge(leaves: &Leaves, tets: &Tets, index: usize, edge: usize, out: &mut Faces) {
+fn write_edge(leaves: &Leaves, tets: &Tets, index: usize, edge: usize, out: &mut Writer) {
     let leaf = &leaves.leaves[index];
     let centre = leaves.centre(index);
     let [first, second] = SIDES[edge].map(|s| s.map(usize::from));
@@ -108,7 +112,7 @@ fn write_edge(leaves: &Leaves, tets: &Tets, index: usize, edge: usize, out: &mut
 }
 
 /// Write the square between a fine leaf and a coarse one.
-fn write_coarse(leaves: &Leaves, leaf: &Leaf, face: usize, out: &mut Faces) {
+fn write_coarse(leaves: &Leaves, leaf: &Leaf, face: usize, out: &mut Writer) {
     let middle = leaf.coarse_middle(face);
     let coarse = &leaves.leaves[leaf.across[face] as usize];
     let sub_octant = coarse.sub_octant_cell(CORNERS[face ^ 1][(middle + 2) % 4] as usize);
@@ -118,7 +122,7 @@ fn write_coarse(leaves: &Leaves, leaf: &Leaf, face: usize, out: &mut Faces) {
 }
 
 /// Write the faces between the tets over a face to an equal leaf or a wall.
-fn write_ring(leaves: &Leaves, index: usize, face: usize, out: &mut Faces) {
+fn write_ring(leaves: &Leaves, index: usize, face: usize, out: &mut Writer) {
     let leaf = &leaves.leaves[index];
     let (ring, first_cell) = (leaf.ring(face), leaf.face_cells(face));
     let is_wall = leaf.kind[face] == Kind::Wall;

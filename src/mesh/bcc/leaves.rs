@@ -47,6 +47,7 @@ pub(super) struct Leaf {
     /// Where the sub-octant cells begin.
     sub_offset: u8,
     tet_count: u8,
+    face_count: u8,
     /// First tet, cell, and middle of an edge.
     pub tets: u32,
     pub cells: u32,
@@ -72,7 +73,7 @@ impl Leaf {
     /// Which ring point of a face to a coarser leaf is the middle of that leaf's face.
     pub fn coarse_middle(&self, face: usize) -> usize {
         // The parent's face has its middle at the corner opposite to the octant's own.
-        let octant = [0, 1, 2].map(|a| (self.corner[a] / self.width & 1) as usize);
+        let octant = [0, 1, 2].map(|a| ((self.corner[a] / self.width) & 1) as usize);
         let inner = (1 - octant[0]) | (1 - octant[1]) << 1 | (1 - octant[2]) << 2;
         let axis = face / 2;
         let wanted = (inner & !(1 << axis)) | (face & 1) << axis;
@@ -93,6 +94,11 @@ impl Leaf {
 
     pub fn cell_count(&self) -> usize {
         self.sub_offset as usize + self.sub_octants.count_ones() as usize
+    }
+
+    /// Faces between cells that this leaf writes.
+    pub fn face_count(&self) -> usize {
+        self.face_count as usize
     }
 
     /// First cell of an owned face.
@@ -123,6 +129,7 @@ impl Leaf {
     /// Count the tets and cells of the owned faces.
     fn count(&mut self) {
         let (mut tets, mut cells) = (0, 0);
+        let mut faces = (0..12).map(|edge| self.count_at_edge(edge)).sum::<u32>() as u8;
         for face in 0..6 {
             (self.tet_offset[face], self.cell_offset[face]) = (tets, cells);
             if !self.owns(face) {
@@ -131,14 +138,35 @@ impl Leaf {
             if self.kind[face] == Kind::Coarse {
                 tets += 4;
                 cells += 1;
+                faces += 1;
             } else {
                 let ring = self.ring(face);
-                let sides = if self.kind[face] == Kind::Wall { 1 } else { 2 };
-                tets += ring.count as u8 + sides * ring.cuts.count_ones() as u8;
+                let cuts = ring.cuts.count_ones() as u8;
+                let (sides, round) = if self.kind[face] == Kind::Wall { (1, 1) } else { (2, 3) };
+                tets += ring.count as u8 + sides * cuts;
                 cells += ring.cells as u8;
+                faces += ring.faces as u8 + round * cuts;
             }
         }
-        (self.tet_count, self.sub_offset) = (tets, cells);
+        (self.tet_count, self.face_count, self.sub_offset) = (tets, faces, cells);
+    }
+
+    /// Faces between the pyramids at an edge, and between the sub-octants at its ends.
+    fn count_at_edge(&self, edge: usize) -> u32 {
+        if !self.is_split(edge) {
+            return 1;
+        }
+        let sides = SIDES[edge].map(|s| s.map(usize::from));
+        let is_fine = |face: usize| self.kind[face] == Kind::Fine;
+        // A half edge lies within a sub-octant if both pyramids at its end belong to it.
+        let merged = |half: usize| {
+            sides.iter().all(|&[face, ring]| {
+                let corner = (ring + (half != half_at_start(ring)) as usize) % 4;
+                is_fine(face) || self.ring(face).cuts >> corner & 1 == 1
+            })
+        };
+        let between = sides.iter().any(|s| is_fine(s[0])) as u32;
+        between + !merged(0) as u32 + !merged(1) as u32
     }
 }
 
@@ -161,14 +189,14 @@ impl<'a> Leaves<'a> {
     pub fn new(octree: &'a Octree) -> Result<Self> {
         let links = Links::new(octree);
         let count = octree.leaves();
-        let tasks = (0..count.div_ceil(TASK)).into_par_iter();
-        let parts: Vec<(Vec<Leaf>, Vec<u32>)> =
-            tasks.map(|t| gather(octree, &links, t * TASK..((t + 1) * TASK).min(count))).collect();
-        let (mut leaves, mut middles) = (Vec::with_capacity(count), Vec::new());
-        for (mut part, mut of_part) in parts {
-            leaves.append(&mut part);
-            middles.append(&mut of_part);
-        }
+        let mut leaves = Vec::with_capacity(count);
+        (0..count)
+            .into_par_iter()
+            .with_min_len(TASK)
+            .map(|l| look_round(octree, &links, l))
+            .collect_into_vec(&mut leaves);
+        let split = (0..count).into_par_iter().with_min_len(TASK).filter(|&l| leaves[l].splits != 0);
+        let middles = split.flat_map_iter(|l| middles_of(&links, octree.node(l), &leaves[l])).collect();
         let first_centre = links.corners as u32;
         let mut all = Self { octree, leaves, middles, first_centre, vertices: 0, tets: 0, cells: 0 };
         all.number()?;
@@ -267,34 +295,32 @@ pub(super) fn corner_tet(ring: &Ring, corner: usize, kind: Kind, above: bool) ->
     ring.count as u32 + if kind == Kind::Wall { before } else { 2 * before + above as u32 }
 }
 
-/// Look round each leaf of a range.
-fn gather(octree: &Octree, links: &Links, range: std::ops::Range<usize>) -> (Vec<Leaf>, Vec<u32>) {
-    let (mut leaves, mut middles) = (Vec::with_capacity(range.len()), Vec::new());
-    for node in range.map(|l| octree.node(l)) {
-        let level = octree.level(node);
-        let mut leaf = Leaf {
-            corner: octree.corner(node, level),
-            width: octree.width(level),
-            vertices: links.corners_of(node),
-            across: [NONE; 6],
-            kind: [Kind::Wall; 6],
-            splits: 0,
-            sub_octants: 0,
-            tet_offset: [0; 6],
-            cell_offset: [0; 6],
-            sub_offset: 0,
-            tet_count: 0,
-            tets: 0,
-            cells: 0,
-            middles: 0,
-        };
-        look_across_faces(octree, links, node, &mut leaf);
-        look_across_edges(octree, links, node, &mut leaf, &mut middles);
-        leaf.sub_octants = if leaf.splits == 0 { 0 } else { sub_octants(leaf.splits) };
-        leaf.count();
-        leaves.push(leaf);
-    }
-    (leaves, middles)
+/// What a leaf is and what lies about it.
+fn look_round(octree: &Octree, links: &Links, index: usize) -> Leaf {
+    let node = octree.node(index);
+    let level = octree.level(node);
+    let mut leaf = Leaf {
+        corner: octree.corner(node, level),
+        width: octree.width(level),
+        vertices: links.corners_of(node),
+        across: [NONE; 6],
+        kind: [Kind::Wall; 6],
+        splits: 0,
+        sub_octants: 0,
+        tet_offset: [0; 6],
+        cell_offset: [0; 6],
+        sub_offset: 0,
+        tet_count: 0,
+        face_count: 0,
+        tets: 0,
+        cells: 0,
+        middles: 0,
+    };
+    look_across_faces(octree, links, node, &mut leaf);
+    leaf.splits = (0..12).filter_map(|e| finer_at_edge(links, node, &leaf, e).map(|_| 1 << e)).sum();
+    leaf.sub_octants = if leaf.splits == 0 { 0 } else { sub_octants(leaf.splits) };
+    leaf.count();
+    leaf
 }
 
 fn look_across_faces(octree: &Octree, links: &Links, node: u32, leaf: &mut Leaf) {
@@ -311,16 +337,34 @@ fn look_across_faces(octree: &Octree, links: &Links, node: u32, leaf: &mut Leaf)
     }
 }
 
-/// An edge is split if a node of the same size that touches it is refined.
-fn look_across_edges(octree: &Octree, links: &Links, node: u32, leaf: &mut Leaf, middles: &mut Vec<u32>) {
-    for edge in 0..12 {
-        let faces = SIDES[edge].map(|s| s[0] as usize);
-        let fine = faces.into_iter().find(|&f| leaf.kind[f] == Kind::Fine);
-        let toward = fine.map_or(edge_step(edge), face_step);
-        let Across::Same(other) = links.across(node, toward) else { continue };
-        if octree.first_child(other) != NONE {
-            leaf.splits |= 1 << edge;
-            middles.push(links.point(other, seen_from(edge_step(edge), toward)));
-        }
+/// An edge is split if a node of the same size that touches it is refined: that node, and the step to it.
+fn finer_at_edge(links: &Links, node: u32, leaf: &Leaf, edge: usize) -> Option<(u32, usize)> {
+    let faces = SIDES[edge].map(|s| s[0] as usize);
+    let fine = faces.into_iter().find(|&f| leaf.kind[f] == Kind::Fine);
+    let toward = fine.map_or(edge_step(edge), face_step);
+    match links.across(node, toward) {
+        Across::Same(other) if links.is_refined(other) => Some((other, toward)),
+        _ => None,
     }
+}
+
+/// The vertices in the middle of the split edges of a leaf.
+fn middles_of(links: &Links, node: u32, leaf: &Leaf) -> impl Iterator<Item = u32> {
+    let finer = (0..12).filter_map(move |e| finer_at_edge(links, node, leaf, e).map(|f| (e, f)));
+    finer.map(|(edge, (other, toward))| links.point(other, seen_from(edge_step(edge), toward)))
+}
+
+/// Cut an array into the parts that the tasks write, by what each leaf contributes.
+pub(super) fn parts<'a, T>(
+    all: &'a mut [T],
+    leaves: &[Leaf],
+    count: impl Fn(&Leaf) -> usize,
+) -> Vec<&'a mut [T]> {
+    let mut rest = all;
+    let mut take = |task: &[Leaf]| {
+        let (part, after) = std::mem::take(&mut rest).split_at_mut(task.iter().map(&count).sum());
+        rest = after;
+        part
+    };
+    leaves.chunks(TASK).map(&mut take).collect()
 }

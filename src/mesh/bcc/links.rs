@@ -56,6 +56,10 @@ impl<'a> Links<'a> {
         }
     }
 
+    pub fn is_refined(&self, node: u32) -> bool {
+        self.octree.first_child(node) != NONE
+    }
+
     /// The vertices at the corners of a node.
     pub fn corners_of(&self, node: u32) -> [u32; 8] {
         match self.octree.parent(node) {
@@ -110,7 +114,7 @@ impl<'a> Links<'a> {
         let mut owner = (rank, point);
         for toward in (0..STEPS).filter(|&s| s != STAY && on_the_way(s, point)) {
             let node = self.around[rank][toward];
-            if node != NONE && self.octree.first_child(node) != NONE {
+            if node != NONE && self.is_refined(node) {
                 let other = self.octree.rank(self.octree.first_child(node));
                 if other < owner.0 {
                     owner = (other, seen_from(point, toward));

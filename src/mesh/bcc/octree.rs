@@ -45,9 +45,8 @@ impl OctreeDomain {
     /// Refuse boxes that are empty, not finite or too fine to be counted.
     fn check(&self) -> Result<()> {
         let fault = |message: String| Err(Error::invalid("octree", message));
-        if !self.origin.iter().all(|x| x.is_finite())
-            || !(self.root_width > 0.0 && self.root_width.is_finite())
-        {
+        let finite = self.origin.iter().all(|x| x.is_finite()) && self.root_width.is_finite();
+        if !finite || self.root_width <= 0.0 {
             return fault(format!(
                 "origin {:?} and cell width {} must be finite, the width positive",
                 self.origin.as_slice(),
@@ -327,8 +326,8 @@ fn assemble(domain: OctreeDomain, refined_keys: &[Vec<u64>]) -> Octree {
         let (start, end) = (level_start[level] as usize, level_start[level + 1] as usize);
         let mut pending = refined_keys.get(level).map_or(&[][..], |k| k).iter().peekable();
         let mut next = Vec::new();
-        for node in start..end {
-            let here = pending.next_if(|k| **k == keys[node]);
+        for (node, own) in (start..end).zip(&keys[start..end]) {
+            let here = pending.next_if(|k| *k == own);
             first_child.push(here.map_or(NONE, |_| level_start[1] + 8 * refined.len() as u32));
             if let Some(key) = here {
                 refined.push(node as u32);

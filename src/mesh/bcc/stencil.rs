@@ -219,8 +219,9 @@ pub(super) struct Ring {
     pub points: [u8; 7],
     /// Which cell of the face each ring tet belongs to.
     pub cell: [u8; 6],
-    /// Cells of the face.
+    /// Cells of the face, and faces between them.
     pub cells: usize,
+    pub faces: usize,
     /// Cut corners, as bits.
     pub cuts: u8,
     /// The ring tet at the start (0) and at the end (1) of each ring edge; at a cut corner, the one inside it.
@@ -238,7 +239,7 @@ pub(super) static RINGS: [Ring; 16] = {
 };
 
 const fn ring(splits: usize) -> Ring {
-    let mut r = Ring { count: 0, points: [0; 7], cell: [0; 6], cells: 0, cuts: 0, at: [[0; 2]; 4] };
+    let mut r = Ring { count: 0, points: [0; 7], cell: [0; 6], cells: 0, faces: 0, cuts: 0, at: [[0; 2]; 4] };
     let mut own = [0; 4];
     let mut i = 0;
     while i < 4 {
@@ -282,7 +283,20 @@ const fn ring(splits: usize) -> Ring {
         }
         t += 1;
     }
+    r.faces = count_faces(&r, splits);
     r
+}
+
+/// Ring points between different cells; two opposite middles between the same cells are one square.
+const fn count_faces(r: &Ring, splits: usize) -> usize {
+    let (mut faces, mut t) = (0, 0);
+    while t < r.count {
+        let p = r.points[t + 1] as usize;
+        let again = p >= 6 && splits >> (p - 6) & 1 == 1;
+        faces += (r.cell[t] != r.cell[(t + 1) % r.count] && !again) as usize;
+        t += 1;
+    }
+    faces
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! Vertices are ordered so that det(v₁−v₀, v₂−v₀, v₃−v₀) > 0; neighbour k lies across the facet
 //! opposite to vertex k, [`NONE`] beyond a wall.
 
-use super::leaves::{Kind, Leaf, Leaves, TASK, corner_tet};
+use super::leaves::{Kind, Leaf, Leaves, TASK, corner_tet, parts};
 use super::octree::NONE;
 use super::stencil::{CORNERS, EDGES, half_at_start};
 use rayon::prelude::*;
@@ -82,31 +82,20 @@ pub(super) fn write(leaves: &Leaves) -> Tets {
         cell: vec![0; leaves.tets],
         shape: vec![TetShape::Bcc; leaves.tets],
     };
-    let tasks: Vec<_> = split(&mut tets, leaves).into_iter().enumerate().collect();
-    tasks.into_par_iter().for_each(|(task, mut out)| {
-        let first = task * TASK;
-        for index in first..(first + TASK).min(leaves.leaves.len()) {
-            write_leaf(leaves, index, &mut out);
-        }
-    });
+    let count = |leaf: &Leaf| leaf.tet_count();
+    let tasks = leaves.leaves.par_chunks(TASK).enumerate();
+    tasks
+        .zip(parts(&mut tets.vertices, &leaves.leaves, count))
+        .zip(parts(&mut tets.neighbours, &leaves.leaves, count))
+        .zip(parts(&mut tets.cell, &leaves.leaves, count))
+        .zip(parts(&mut tets.shape, &leaves.leaves, count))
+        .for_each(|(((((task, part), vertices), neighbours), cell), shape)| {
+            let mut out = Writer { vertices, neighbours, cell, shape, next: 0 };
+            for index in task * TASK..task * TASK + part.len() {
+                write_leaf(leaves, index, &mut out);
+            }
+        });
     tets
-}
-
-/// The part of the arrays that each task writes.
-fn split<'a>(tets: &'a mut Tets, leaves: &Leaves) -> Vec<Writer<'a>> {
-    let (mut v, mut n) = (&mut tets.vertices[..], &mut tets.neighbours[..]);
-    let (mut c, mut s) = (&mut tets.cell[..], &mut tets.shape[..]);
-    let mut writers = Vec::new();
-    for task in leaves.leaves.chunks(TASK) {
-        let count = task.iter().map(Leaf::tet_count).sum();
-        let (vertices, neighbours, cell, shape);
-        (vertices, v) = v.split_at_mut(count);
-        (neighbours, n) = n.split_at_mut(count);
-        (cell, c) = c.split_at_mut(count);
-        (shape, s) = s.split_at_mut(count);
-        writers.push(Writer { vertices, neighbours, cell, shape, next: 0 });
-    }
-    writers
 }
 
 fn write_leaf(leaves: &Leaves, index: usize, out: &mut Writer) {
@@ -172,9 +161,8 @@ fn write_ring(leaves: &Leaves, leaf: &Leaf, face: usize, sides: &[Side; 2], out:
     }
     for i in (0..4).filter(|i| ring.cuts >> i & 1 == 1) {
         let before = (i + 3) % 4;
-        for above in 0..2 {
-            let Some(own) = sides[above].leaf else { continue };
-            let side = &sides[above];
+        for (above, side) in sides.iter().enumerate() {
+            let Some(own) = side.leaf else { continue };
             let corner_index = CORNERS[side.face][i] as usize;
             let vertices = [side.vertex, point(i as u8), point(4 + i as u8), point(4 + before as u8)];
             let neighbours = [
