@@ -1,4 +1,5 @@
 //! The discrete equations and nothing else.
 
+pub mod bcc;
 pub mod mac;
 pub mod pressure;

@@ -18,15 +18,19 @@
 //! parallel, in the order of the leaves, with the same result on any number of threads. Checked in tests/bcc.rs.
 
 mod cells;
+mod edges;
 mod faces;
 mod leaves;
 mod links;
+mod locate;
 mod octree;
 mod sizing;
 mod stencil;
 mod tets;
 
+pub use edges::Edges;
 pub use faces::Faces;
+pub use locate::barycentric;
 pub use octree::{FINEST, NONE, Octree, OctreeCell, OctreeDomain};
 pub use sizing::Sizing;
 pub use tets::{TetShape, Tets};
@@ -46,6 +50,8 @@ pub struct Lattice {
     /// The circumcentre of each cell.
     pub circumcentres: Vec<[i32; 3]>,
     pub faces: Faces,
+    /// The first tet of each leaf.
+    first_tets: Vec<u32>,
     /// Where the faces of each cell begin in `cell_faces`.
     cell_start: Vec<u32>,
     cell_faces: Vec<u32>,
@@ -61,7 +67,18 @@ impl Lattice {
         let vertices = place_vertices(&leaves);
         let (cell_start, cell_faces) = gather_faces(circumcentres.len(), &faces.cells);
         let first_wall_vertex = leaves.first_centre + leaves.leaves.len() as u32;
-        Ok(Self { octree, vertices, first_wall_vertex, tets, circumcentres, faces, cell_start, cell_faces })
+        let first_tets = leaves.leaves.iter().map(|leaf| leaf.tets).collect();
+        Ok(Self {
+            octree,
+            vertices,
+            first_wall_vertex,
+            tets,
+            circumcentres,
+            faces,
+            first_tets,
+            cell_start,
+            cell_faces,
+        })
     }
 
     pub fn octree(&self) -> &Octree {
@@ -102,6 +119,32 @@ impl Lattice {
         if v[3] == NONE { 0.5 * at(1).cross(&at(2)) } else { 0.5 * at(2).cross(&(at(3) - at(1))) }
     }
 
+    /// The centroid of a face, m.
+    pub fn face_middle(&self, face: usize) -> Vec3 {
+        let v = self.faces.vertices[face];
+        let at = |k: usize| self.difference(self.vertices[v[0] as usize], self.vertices[v[k] as usize]);
+        // The two triangles of a square have equal areas.
+        let middle = if v[3] == NONE { (at(1) + at(2)) / 3.0 } else { (at(1) + 2.0 * at(2) + at(3)) / 6.0 };
+        self.vertex(v[0]) + middle
+    }
+
+    /// Where the line between the circumcentres meets a face, m: the centre of the circle round it.
+    pub fn face_crossing(&self, face: usize) -> Vec3 {
+        let dual = self.dual_edge(face);
+        let from = self.circumcentres[self.faces.cells[face][0] as usize];
+        let to_plane = self.difference(from, self.vertices[self.faces.vertices[face][0] as usize]);
+        self.octree.domain().place(from) + dual * (dual.dot(&to_plane) / dual.norm_squared())
+    }
+
+    /// Volume of each cell, m³.
+    pub fn cell_volumes(&self) -> Vec<f64> {
+        let mut volumes = vec![0.0; self.cells()];
+        for (tet, &cell) in self.tets.cell.iter().enumerate() {
+            volumes[cell as usize] += self.tet_volume(tet);
+        }
+        volumes
+    }
+
     /// Volume of a tet, m³.
     pub fn tet_volume(&self, tet: usize) -> f64 {
         let v = self.tets.vertices[tet].map(|v| self.vertices[v as usize]);
@@ -125,7 +168,7 @@ impl Lattice {
         12 * (self.vertices.len() + self.circumcentres.len())
             + 37 * self.tets.vertices.len()
             + 24 * self.faces.cells.len()
-            + 4 * (self.cell_start.len() + self.cell_faces.len())
+            + 4 * (self.first_tets.len() + self.cell_start.len() + self.cell_faces.len())
     }
 }
 

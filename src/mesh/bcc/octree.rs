@@ -95,6 +95,12 @@ impl OctreeDomain {
         self.origin + Vec3::new(x[0] as f64, x[1] as f64, x[2] as f64) * self.unit()
     }
 
+    /// The nearest point of the domain.
+    pub fn clamp(&self, x: &Vec3) -> Vec3 {
+        let size = Vec3::from(self.roots.map(f64::from)) * self.root_width;
+        x.sup(&self.origin).inf(&(self.origin + size))
+    }
+
     /// The cell a step away at a level, or None outside.
     fn step(&self, level: usize, at: [u32; 3], by: [i32; 3]) -> Option<[u32; 3]> {
         let mut to = at;

@@ -1,0 +1,61 @@
+//! Whole velocities at circumcentres, from the normal velocities of faces.
+//!
+//! Each liquid cell takes the vector v that fits its faces best, Σ_f A_f (n_f·v − u_f)² least. A face that is
+//! closed to liquid has no velocity and its row is left out: the wall's velocity there would stop liquid that
+//! slides along, since the face is not parallel to the wall [BXH10]. Uniform and rigid motions are exact: the
+//! velocity of a face sits where the dual edge meets it, and along that edge a rotation does not change it.
+//! Cells that know too little (in the air, or in a corner of the wall) take the mean of neighbours, layer by layer.
+
+use crate::error::{Error, Result};
+use crate::math::{Mat3, Vec3};
+use crate::mesh::bcc::Lattice;
+use rayon::prelude::*;
+
+/// Less than this of a regular cell's determinant, and the faces do not span space.
+const LEAST_DETERMINANT: f64 = 1e-3;
+
+/// Velocity at the circumcentre of each cell, from the faces that are `known`, continued over `layers` cells.
+pub fn reconstruct(lattice: &Lattice, velocity: &[f64], known: &[bool], layers: usize) -> Result<Vec<Vec3>> {
+    let faces = lattice.faces.cells.len();
+    if velocity.len() != faces || known.len() != faces {
+        let message = format!("{} velocities and {} marks for {faces} faces", velocity.len(), known.len());
+        return Err(Error::invalid("face velocity", message));
+    }
+    let fit = |cell: usize| fit(lattice, velocity, known, cell);
+    let mut fitted: Vec<Option<Vec3>> = (0..lattice.cells()).into_par_iter().map(fit).collect();
+    for _ in 0..layers {
+        let next = |cell: usize| fitted[cell].or_else(|| mean_of_neighbours(lattice, &fitted, cell));
+        fitted = (0..lattice.cells()).into_par_iter().map(next).collect();
+    }
+    Ok(fitted.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+/// The vector that fits the known faces of a cell best, if they span space.
+fn fit(lattice: &Lattice, velocity: &[f64], known: &[bool], cell: usize) -> Option<Vec3> {
+    let (mut normals, mut right, mut total) = (Mat3::zeros(), Vec3::zeros(), 0.0);
+    for &face in lattice.faces_of(cell).iter().filter(|&&f| known[f as usize]) {
+        let vector = lattice.area_vector(face as usize);
+        let area = vector.norm();
+        normals += vector * vector.transpose() / area;
+        right += vector * velocity[face as usize];
+        total += area;
+    }
+    // With normals spread evenly over all directions the determinant is (Σ A/3)³.
+    if normals.determinant() <= LEAST_DETERMINANT * (total / 3.0).powi(3) {
+        return None;
+    }
+    normals.try_inverse().map(|inverse| inverse * right)
+}
+
+fn mean_of_neighbours(lattice: &Lattice, fitted: &[Option<Vec3>], cell: usize) -> Option<Vec3> {
+    let across = lattice.faces_of(cell).iter().map(|&f| {
+        let [a, b] = lattice.faces.cells[f as usize].map(|c| c as usize);
+        if a == cell { b } else { a }
+    });
+    let (mut sum, mut count) = (Vec3::zeros(), 0);
+    for v in across.filter_map(|c| fitted[c]) {
+        sum += v;
+        count += 1;
+    }
+    (count > 0).then(|| sum / count as f64)
+}

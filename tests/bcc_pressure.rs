@@ -1,0 +1,194 @@
+//! Pressure on the graded lattice: still water, moving walls, and convergence at curved boundaries.
+
+use meniscus::Cancel;
+use meniscus::math::Vec3;
+use meniscus::mesh::bcc::{Lattice, Octree, OctreeCell, OctreeDomain};
+use meniscus::solver::bcc::{Cut, Embedded, open_shares};
+
+/// A box of 1 m with four root cells along each side, halved up to `depth` times.
+fn lattice(depth: u32, wants: impl Fn(&OctreeCell) -> bool + Sync) -> Lattice {
+    let domain = OctreeDomain {
+        origin: Vec3::zeros(),
+        roots: [4; 3],
+        root_width: 0.25,
+        depth,
+        periodic: false,
+        max_leaves: 1 << 22,
+    };
+    Lattice::new(Octree::new(domain, wants).unwrap()).unwrap()
+}
+
+/// Three sizes of cells side by side, the steps between them oblique and across every surface. The size goes
+/// by root cell, so that it stays in place when `depth` grows.
+fn graded(depth: u32) -> Lattice {
+    lattice(depth, |c| {
+        let root = c.index.map(|i| (i >> c.level) as f64 + 0.5);
+        let from = root[0] + 0.3 * root[1] - 0.2 * root[2];
+        let coarser = [1.6, 2.8].iter().filter(|&&step| from > step).count();
+        c.level + coarser < depth as usize
+    })
+}
+
+fn uniform(depth: u32) -> Lattice {
+    lattice(depth, |_| true)
+}
+
+fn at_vertices(l: &Lattice, f: impl Fn(&Vec3) -> f64) -> Vec<f64> {
+    (0..l.vertices.len()).map(|v| f(&l.vertex(v as u32))).collect()
+}
+
+fn at_cells(l: &Lattice, f: impl Fn(&Vec3) -> f64) -> Vec<f64> {
+    (0..l.cells()).map(|c| f(&l.circumcentre(c as u32))).collect()
+}
+
+/// The component of a velocity field along the normal of each face, at its middle.
+fn at_faces(l: &Lattice, u: impl Fn(&Vec3) -> Vec3) -> Vec<f64> {
+    let along = |f: usize| u(&l.face_middle(f)).dot(&l.area_vector(f).normalize());
+    (0..l.faces.cells.len()).map(along).collect()
+}
+
+/// Largest speed left after one step of gravity and one projection, over √(gL).
+fn disturbance(
+    l: &Lattice,
+    solid: impl Fn(&Vec3) -> f64,
+    liquid: impl Fn(&Vec3) -> f64,
+    gravity: Vec3,
+) -> f64 {
+    let (dt, density) = (0.02, 1000.0);
+    let open = open_shares(l, &at_vertices(l, solid)).unwrap();
+    let (liquid, velocity) = (at_cells(l, liquid), at_faces(l, |_| gravity * dt));
+    let cut = Cut { lattice: l, open: &open, liquid: &liquid, velocity: &velocity };
+    let mut embedded = Embedded::new(&cut, |_| 0.0, |_| Vec3::zeros()).unwrap();
+    let mut pressure = vec![0.0; l.cells()];
+    let done = embedded.project(dt / density, &mut pressure, 1e-12, &Cancel::new()).unwrap();
+    assert!(done.solve.unwrap().converged() && embedded.cells.len() > 1000);
+    let left = embedded.graph.velocity.iter().fold(0.0f64, |m, u| m.max(u.abs()));
+    left / gravity.norm().sqrt()
+}
+
+/// A container with tilted walls: the distance to the nearest of five planes, negative in the walls.
+fn tilted_box(x: &Vec3) -> f64 {
+    let plane =
+        |point: [f64; 3], normal: [f64; 3]| (x - Vec3::from(point)).dot(&Vec3::from(normal).normalize());
+    let walls = [
+        plane([0.17, 0.0, 0.0], [1.0, 0.3, 0.1]),
+        plane([0.89, 0.0, 0.0], [-1.0, 0.2, -0.1]),
+        plane([0.0, 0.12, 0.0], [0.15, 1.0, 0.05]),
+        plane([0.0, 0.0, 0.21], [0.1, 0.2, 1.0]),
+        plane([0.0, 0.0, 0.93], [0.0, 0.25, -1.0]),
+    ];
+    walls.into_iter().fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn still_water_in_tilted_walls_stays_still_on_a_graded_lattice() {
+    let down = Vec3::new(0.0, -9.81, 0.0);
+    for level in [0.43, 0.5, 0.6180339887] {
+        let left = disturbance(&graded(4), tilted_box, |x| x.y - level, down);
+        assert!(left <= 1e-12, "{left}");
+    }
+}
+
+#[test]
+fn still_water_under_tilted_gravity_stays_still() {
+    // The surface is perpendicular to gravity and crosses three sizes of cells.
+    let gravity = Vec3::new(2.3, -8.7, 1.1);
+    let up = -gravity.normalize();
+    let left = disturbance(&graded(4), tilted_box, |x| (x - Vec3::repeat(0.5)).dot(&up), gravity);
+    assert!(left <= 1e-12, "{left}");
+}
+
+#[test]
+fn water_in_a_closed_container_stays_still() {
+    let left = disturbance(&graded(4), tilted_box, |_| -1.0, Vec3::new(0.0, -9.81, 0.0));
+    assert!(left <= 1e-12, "{left}");
+}
+
+#[test]
+fn a_wall_that_moves_with_the_liquid_does_not_disturb_it() {
+    // Any rigid motion: its velocity is linear, and the middle of a face gives its mean.
+    let motion = |x: &Vec3| Vec3::new(0.3, -0.2, 0.5) + Vec3::new(1.0, 2.0, -0.7).cross(x);
+    let l = graded(4);
+    let open = open_shares(&l, &at_vertices(&l, |x| (x - Vec3::repeat(0.5)).norm() - 0.3)).unwrap();
+    let velocity = at_faces(&l, motion);
+    // Air surrounds a liquid ball that surrounds a solid one, so that nothing touches the walls at rest.
+    let liquid = at_cells(&l, |x| (x - Vec3::repeat(0.5)).norm() - 0.42);
+    let cut = Cut { lattice: &l, open: &open, liquid: &liquid, velocity: &velocity };
+    let mut embedded = Embedded::new(&cut, |_| 0.0, motion).unwrap();
+    let before = embedded.graph.velocity.clone();
+    let most = embedded.graph.imbalance().into_iter().fold(0.0f64, |m, b| m.max(b.abs()));
+    assert!(most < 1e-15, "{most}");
+    let mut pressure = vec![0.0; l.cells()];
+    embedded.project(1e-3, &mut pressure, 1e-10, &Cancel::new()).unwrap();
+    // What changes is rounding of fluxes; through the sliver of a face it looks like more.
+    let flux = |f: usize| embedded.graph.area[f] * (embedded.graph.velocity[f] - before[f]).abs();
+    let change = (0..before.len()).map(flux).fold(0.0, f64::max);
+    assert!(change < 1e-15, "{change}");
+}
+
+/// Errors of p: root mean square and largest.
+struct Errors {
+    mean: f64,
+    most: f64,
+}
+
+/// Solve for the pressure that turns U + ∇p into U, within a ball of solid and below a curved surface.
+fn pressure_error(l: &Lattice, with_surface: bool) -> Errors {
+    let p = |x: &Vec3| (2.0 * x.x + x.y).sin() * (1.5 * x.z).cos() + x.y * x.y * x.z;
+    let gradient = |x: &Vec3| {
+        let (s, c) = (2.0 * x.x + x.y).sin_cos();
+        let (sz, cz) = (1.5 * x.z).sin_cos();
+        Vec3::new(2.0 * c * cz, c * cz + 2.0 * x.y * x.z, -1.5 * s * sz + x.y * x.y)
+    };
+    // Free of divergence, and neither zero nor linear at the walls.
+    let flow = |x: &Vec3| Vec3::new(x.y * x.y - x.z, x.z * x.x + 0.5 * x.y, x.x * x.x - 0.5 * x.z);
+    let container = |x: &Vec3| 0.43 - (x - Vec3::new(0.5, 0.48, 0.52)).norm();
+    let surface = |x: &Vec3| if with_surface { (x - Vec3::new(0.45, 1.43, 0.5)).norm() - 0.9 } else { 1.0 };
+    let open = open_shares(l, &at_vertices(l, container)).unwrap();
+    let liquid = at_cells(l, |x| -surface(x));
+    let velocity = at_faces(l, |x| flow(x) + gradient(x));
+    let cut = Cut { lattice: l, open: &open, liquid: &liquid, velocity: &velocity };
+    let mut embedded = Embedded::new(&cut, p, flow).unwrap();
+    let mut found = vec![0.0; l.cells()];
+    embedded.project(1.0, &mut found, 1e-10, &Cancel::new()).unwrap();
+    // Errors at the pressures inside the container, by volume; a closed container leaves the constant open.
+    let mut weight = vec![0.0; l.cells()];
+    (0..l.tets.cell.len()).for_each(|t| weight[l.tets.cell[t] as usize] += l.tet_volume(t));
+    let inside = |&&c: &&u32| container(&l.circumcentre(c)) > 0.0;
+    let cells: Vec<u32> = embedded.cells.iter().filter(inside).copied().collect();
+    let total: f64 = cells.iter().map(|&c| weight[c as usize]).sum();
+    let error = |c: u32| found[c as usize] - p(&l.circumcentre(c));
+    let shift = if with_surface {
+        0.0
+    } else {
+        cells.iter().map(|&c| weight[c as usize] * error(c)).sum::<f64>() / total
+    };
+    let square: f64 = cells.iter().map(|&c| weight[c as usize] * (error(c) - shift).powi(2)).sum();
+    Errors {
+        mean: (square / total).sqrt(),
+        most: cells.iter().fold(0.0, |m, &c| m.max((error(c) - shift).abs())),
+    }
+}
+
+/// The order of convergence of the mean error between the two finest lattices, and of the largest.
+fn orders(make: fn(u32) -> Lattice, with_surface: bool) -> [f64; 2] {
+    let [coarse, fine] = [3, 4].map(|depth| pressure_error(&make(depth), with_surface));
+    [(coarse.mean / fine.mean).log2(), (coarse.most / fine.most).log2()]
+}
+
+#[test]
+fn pressure_error_halves_twice_when_cells_halve() {
+    for with_surface in [false, true] {
+        let [mean, most] = orders(uniform, with_surface);
+        // Second order up to the sampling of two lattices.
+        assert!(mean > 1.95 && most > 1.9, "surface {with_surface}: {mean} {most}");
+    }
+}
+
+#[test]
+fn pressure_error_falls_as_fast_where_the_lattice_is_graded() {
+    for with_surface in [false, true] {
+        let [mean, most] = orders(graded, with_surface);
+        assert!(mean >= 1.7 && most > 1.4, "surface {with_surface}: {mean} {most}");
+    }
+}
