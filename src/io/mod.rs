@@ -4,3 +4,4 @@ pub mod atomic;
 pub mod cache;
 pub mod frame;
 pub mod mesh;
+pub mod vtu;

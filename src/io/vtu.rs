@@ -1,0 +1,204 @@
+//! Lattices with fields as VTK unstructured grids (`.vtu`), for ParaView.
+//!
+//! The XML part names the arrays, the numbers follow it in binary, each array after its length in bytes (u64, little
+//! endian). Points are the vertices and cells the tets; a value of a lattice cell is written to each of its tets.
+//! Two arrays are always there: `cell`, the lattice cell of each tet, and `width`, the cube root of its volume, to
+//! colour by size.
+
+use super::atomic;
+use crate::error::{Error, Result};
+use crate::math::elementary::cbrt;
+use crate::mesh::bcc::Lattice;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A field with `width` numbers at each vertex or each lattice cell.
+#[derive(Clone, Copy, Debug)]
+pub struct VtuField<'a> {
+    pub name: &'a str,
+    pub width: usize,
+    pub data: &'a [f64],
+}
+
+impl VtuField<'_> {
+    fn check(&self, count: usize) -> Result<()> {
+        // The name stands in XML between quotes.
+        let plain =
+            !self.name.is_empty() && self.name.chars().all(|c| c.is_alphanumeric() || " _-.".contains(c));
+        if !plain || self.width == 0 || self.data.len() != self.width * count {
+            let message = format!(
+                "{} numbers, {} for each of {count} were expected, and a name of letters, digits and _",
+                self.data.len(),
+                self.width
+            );
+            return Err(Error::invalid(format!("field \"{}\"", self.name), message));
+        }
+        Ok(())
+    }
+}
+
+/// Write a lattice with fields at its vertices and in its cells.
+pub fn write_lattice(
+    path: &Path,
+    lattice: &Lattice,
+    at_vertices: &[VtuField],
+    in_cells: &[VtuField],
+) -> Result<()> {
+    at_vertices.iter().try_for_each(|f| f.check(lattice.vertices.len()))?;
+    in_cells.iter().try_for_each(|f| f.check(lattice.cells()))?;
+    atomic::write_with(path, |out| {
+        out.write_all(header(lattice, at_vertices, in_cells).as_bytes())?;
+        write_arrays(lattice, at_vertices, in_cells, out)?;
+        out.write_all(b"\n  </AppendedData>\n</VTKFile>\n")
+    })
+}
+
+/// The XML before the numbers; offsets count from the underscore that ends it.
+fn header(lattice: &Lattice, at_vertices: &[VtuField], in_cells: &[VtuField]) -> String {
+    let (points, tets) = (lattice.vertices.len(), lattice.tets.vertices.len());
+    let mut offset = 0;
+    let mut array = |kind: &str, name: &str, width: usize, bytes: usize| {
+        let line = format!(
+            "        <DataArray type=\"{kind}\" Name=\"{name}\" NumberOfComponents=\"{width}\" format=\"appended\" offset=\"{offset}\"/>\n"
+        );
+        offset += 8 + bytes;
+        line
+    };
+    let mut text = format!(
+        "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">\n  \
+         <UnstructuredGrid>\n    <Piece NumberOfPoints=\"{points}\" NumberOfCells=\"{tets}\">\n      <Points>\n"
+    );
+    text += &array("Float64", "Points", 3, 24 * points);
+    text += "      </Points>\n      <Cells>\n";
+    text += &array("UInt32", "connectivity", 1, 16 * tets);
+    text += &array("UInt64", "offsets", 1, 8 * tets);
+    text += &array("UInt8", "types", 1, tets);
+    text += "      </Cells>\n      <PointData>\n";
+    at_vertices.iter().for_each(|f| text += &array("Float32", f.name, f.width, 4 * f.width * points));
+    text += "      </PointData>\n      <CellData>\n";
+    text += &array("UInt32", "cell", 1, 4 * tets);
+    text += &array("Float32", "width", 1, 4 * tets);
+    in_cells.iter().for_each(|f| text += &array("Float32", f.name, f.width, 4 * f.width * tets));
+    text + "      </CellData>\n    </Piece>\n  </UnstructuredGrid>\n  <AppendedData encoding=\"raw\">\n_"
+}
+
+/// The numbers, in the order of the header.
+fn write_arrays(
+    lattice: &Lattice,
+    at_vertices: &[VtuField],
+    in_cells: &[VtuField],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let (points, tets) = (lattice.vertices.len(), &lattice.tets);
+    let count = tets.vertices.len();
+    write_array(
+        out,
+        24 * points,
+        (0..points).flat_map(|v| {
+            let x = lattice.vertex(v as u32);
+            [x.x, x.y, x.z].map(f64::to_le_bytes)
+        }),
+    )?;
+    write_array(out, 16 * count, tets.vertices.as_flattened().iter().map(|v| v.to_le_bytes()))?;
+    write_array(out, 8 * count, (1..=count as u64).map(|t| (4 * t).to_le_bytes()))?;
+    // Type 10 is the tetrahedron.
+    write_array(out, count, (0..count).map(|_| [10]))?;
+    for field in at_vertices {
+        write_array(out, 4 * field.data.len(), field.data.iter().map(|v| (*v as f32).to_le_bytes()))?;
+    }
+    write_array(out, 4 * count, tets.cell.iter().map(|c| c.to_le_bytes()))?;
+    let width = cell_widths(lattice);
+    write_array(out, 4 * count, tets.cell.iter().map(|&c| (width[c as usize] as f32).to_le_bytes()))?;
+    for field in in_cells {
+        let of_cell = |&c: &u32| &field.data[c as usize * field.width..][..field.width];
+        let values = tets.cell.iter().flat_map(of_cell);
+        write_array(out, 4 * field.width * count, values.map(|v| (*v as f32).to_le_bytes()))?;
+    }
+    Ok(())
+}
+
+fn write_array<const N: usize>(
+    out: &mut impl Write,
+    bytes: usize,
+    values: impl Iterator<Item = [u8; N]>,
+) -> io::Result<()> {
+    out.write_all(&(bytes as u64).to_le_bytes())?;
+    values.into_iter().try_for_each(|v| out.write_all(&v))
+}
+
+/// The cube root of the volume of each cell, m.
+fn cell_widths(lattice: &Lattice) -> Vec<f64> {
+    lattice.cell_volumes().into_iter().map(cbrt).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::Vec3;
+    use crate::mesh::bcc::{Octree, OctreeDomain};
+
+    fn lattice() -> Lattice {
+        let domain = OctreeDomain {
+            origin: Vec3::new(1.0, 2.0, 3.0),
+            roots: [2, 2, 3],
+            root_width: 0.5,
+            depth: 1,
+            periodic: false,
+            max_leaves: 1000,
+        };
+        Lattice::new(Octree::new(domain, |c| c.index == [0, 0, 0]).unwrap()).unwrap()
+    }
+
+    /// The value of an attribute of the array with a name.
+    fn attribute(text: &str, array: &str, name: &str) -> usize {
+        let line = text.lines().find(|l| l.contains(&format!("Name=\"{array}\""))).unwrap();
+        let value = line.split(&format!("{name}=\"")).nth(1).unwrap().split('"').next().unwrap();
+        value.parse().unwrap()
+    }
+
+    #[test]
+    fn every_array_stands_where_the_header_says() {
+        let l = lattice();
+        let path = std::env::temp_dir().join(format!("meniscus_vtu_{}.vtu", std::process::id()));
+        let height: Vec<f64> = (0..l.vertices.len()).map(|v| l.vertex(v as u32).y).collect();
+        let place: Vec<f64> =
+            (0..l.cells()).flat_map(|c| <[f64; 3]>::from(l.circumcentre(c as u32))).collect();
+        let fields = [
+            VtuField { name: "height", width: 1, data: &height },
+            VtuField { name: "place", width: 3, data: &place },
+        ];
+        write_lattice(&path, &l, &fields[..1], &fields[1..]).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let start = bytes.windows(2).position(|w| w == b"\n_").unwrap() + 2;
+        let text = String::from_utf8_lossy(&bytes[..start]).into_owned();
+        let array = |name: &str| {
+            let at = start + attribute(&text, name, "offset");
+            let size = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+            &bytes[at + 8..at + 8 + size]
+        };
+        let floats = |name: &str| -> Vec<f32> {
+            array(name).chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+        };
+        let tets = l.tets.vertices.len();
+        assert_eq!((array("types").len(), array("offsets").len()), (tets, 8 * tets));
+        assert_eq!(array("Points").len(), 24 * l.vertices.len());
+        assert_eq!(floats("height")[3], height[3] as f32);
+        let cell = l.tets.cell[tets - 1] as usize;
+        assert_eq!(floats("place")[3 * tets - 2], place[3 * cell + 1] as f32);
+        let last = u32::from_le_bytes(array("connectivity")[16 * tets - 4..].try_into().unwrap());
+        assert_eq!(last, l.tets.vertices[tets - 1][3]);
+        assert!(bytes.ends_with(b"</VTKFile>\n"));
+        // The last array ends where the closing tag begins.
+        let end = start + attribute(&text, "place", "offset") + 8 + 12 * tets;
+        assert!(bytes[end..].starts_with(b"\n  </AppendedData>"));
+    }
+
+    #[test]
+    fn fields_of_the_wrong_length_are_refused() {
+        let field = VtuField { name: "p", width: 1, data: &[1.0, 2.0] };
+        let path = std::env::temp_dir().join("meniscus_vtu_never.vtu");
+        let message = write_lattice(&path, &lattice(), &[], &[field]).unwrap_err().to_string();
+        assert!(message.contains("field \"p\"") && !path.exists(), "{message}");
+    }
+}

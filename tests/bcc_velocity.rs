@@ -1,0 +1,173 @@
+//! Velocity on the graded lattice: reconstruction, interpolation, paths, and what interpolation loses.
+
+use meniscus::Cancel;
+use meniscus::math::Vec3;
+use meniscus::mesh::bcc::{Edges, Lattice, Octree, OctreeCell, OctreeDomain};
+use meniscus::solver::bcc::{Cut, Embedded, LatticeVelocity, open_shares, reconstruct};
+
+/// A box of 1 m.
+fn lattice(depth: u32, wants: impl Fn(&OctreeCell) -> bool + Sync) -> Lattice {
+    let domain = OctreeDomain {
+        origin: Vec3::new(-0.5, -0.5, -0.5),
+        roots: [4; 3],
+        root_width: 0.25,
+        depth,
+        periodic: false,
+        max_leaves: 1 << 22,
+    };
+    Lattice::new(Octree::new(domain, wants).unwrap()).unwrap()
+}
+
+/// Fine within a ball off the middle, coarse outside.
+fn graded() -> Lattice {
+    lattice(3, |c| c.level == 0 || (c.centre - Vec3::new(0.1, -0.05, 0.15)).norm() < 0.2 + c.width)
+}
+
+/// The normal velocity of each face where the dual edge meets it.
+fn at_crossings(l: &Lattice, u: impl Fn(&Vec3) -> Vec3) -> Vec<f64> {
+    let along = |f: usize| u(&l.face_crossing(f)).dot(&l.area_vector(f).normalize());
+    (0..l.faces.cells.len()).map(along).collect()
+}
+
+/// Points spread over the box, none of them special.
+fn points(count: usize) -> Vec<Vec3> {
+    let part = |i: usize, step: f64| (i as f64 * step).fract() - 0.5;
+    (1..=count).map(|i| Vec3::new(part(i, 0.8191725), part(i, 0.6710436), part(i, 0.5497004))).collect()
+}
+
+/// Whether a point keeps away from the walls, where the ring round a vertex is not whole.
+fn is_inner(x: &Vec3) -> bool {
+    x.amax() < 0.3
+}
+
+#[test]
+fn every_point_is_found_in_the_tet_that_holds_it() {
+    let l = graded();
+    for x in points(20_000) {
+        let shares = l.barycentric(l.locate(&x), &x);
+        assert!(shares.iter().all(|s| *s > -1e-12), "{x:?} {shares:?}");
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+    // What lies outside or is no number ends somewhere.
+    assert!(l.locate(&Vec3::repeat(7.0)) < l.tets.vertices.len());
+    assert!(l.locate(&Vec3::repeat(f64::NAN)) < l.tets.vertices.len());
+}
+
+#[test]
+fn rigid_motion_is_reconstructed_exactly() {
+    let motion = |x: &Vec3| Vec3::new(0.3, -0.2, 0.5) + Vec3::new(1.0, 2.0, -0.7).cross(x);
+    let l = graded();
+    let known = vec![true; l.faces.cells.len()];
+    let found = reconstruct(&l, &at_crossings(&l, motion), &known, 0).unwrap();
+    for (c, v) in found.iter().enumerate() {
+        assert!((v - motion(&l.circumcentre(c as u32))).norm() < 1e-13);
+    }
+}
+
+#[test]
+fn a_rotation_is_interpolated_exactly_where_cells_are_equal() {
+    let motion = |x: &Vec3| Vec3::new(0.3, -0.2, 0.5) + Vec3::new(1.0, 2.0, -0.7).cross(x);
+    let l = lattice(2, |_| true);
+    let edges = Edges::new(&l);
+    let cells = (0..l.cells()).map(|c| motion(&l.circumcentre(c as u32))).collect();
+    let field = LatticeVelocity::new(&l, &edges, cells).unwrap();
+    for x in points(5000).iter().filter(|x| is_inner(x)) {
+        assert!((field.sample(x) - motion(x)).norm() < 1e-13);
+    }
+}
+
+#[test]
+fn the_field_is_continuous_and_meets_the_circumcentres() {
+    let l = graded();
+    let edges = Edges::new(&l);
+    let wild = |c: usize| Vec3::new((c % 7) as f64, (c % 11) as f64, (c % 13) as f64) / 13.0;
+    let field = LatticeVelocity::new(&l, &edges, (0..l.cells()).map(wild).collect()).unwrap();
+    for c in 0..l.cells() {
+        let x = l.circumcentre(c as u32);
+        // The nearest pieces have the value of the cell at this corner; 1e-9 is the tolerance of a piece.
+        assert!((field.sample(&x) - wild(c)).norm() < 1e-6, "{c} at {x:?}");
+    }
+    // Values differ by at most 1 over a quarter of the finest width: no step may be steeper than a few of that.
+    let (step, steepest) = (1e-6, 10.0 * 1.8 * 4.0 * 32.0);
+    for x in points(5000) {
+        for a in 0..3 {
+            let mut y = x;
+            y[a] += step;
+            let change = (field.sample(&y) - field.sample(&x)).norm();
+            assert!(change < step * steepest, "{x:?} axis {a}: {change}");
+        }
+    }
+}
+
+#[test]
+fn a_point_in_a_spinning_liquid_goes_round() {
+    let motion = |x: &Vec3| Vec3::new(-x.y, x.x, 0.0);
+    let l = lattice(2, |_| true);
+    let edges = Edges::new(&l);
+    let cells = (0..l.cells()).map(|c| motion(&l.circumcentre(c as u32))).collect();
+    let field = LatticeVelocity::new(&l, &edges, cells).unwrap();
+    let (dt, x) = (0.1f64, Vec3::new(0.2, 0.1, 0.05));
+    let (s, c) = dt.sin_cos();
+    let exact = Vec3::new(x.x * c - x.y * s, x.x * s + x.y * c, x.z);
+    // The local error of a third-order rule on a rotation is |x| dt⁴/24.
+    let error = (field.trace(&x, dt) - exact).norm();
+    let expected = x.xy().norm() * dt.powi(4) / 24.0;
+    assert!((error / expected - 1.0).abs() < 0.05, "{error} {expected}");
+}
+
+/// Kinetic energy of the liquid that is left after reading the faces off the field again and again.
+fn energy_left(l: &Lattice, rounds: usize, from_vertices: bool) -> f64 {
+    let wave = std::f64::consts::TAU * 2.0;
+    let flow = |x: &Vec3| {
+        let (sx, cx) = (wave * x.x).sin_cos();
+        let (sy, cy) = (wave * x.y).sin_cos();
+        Vec3::new(sx * cy, -cx * sy, 0.0)
+    };
+    let edges = Edges::new(l);
+    let mut u = at_crossings(l, flow);
+    let known = vec![true; u.len()];
+    // A face answers for the volume of its diamond.
+    let energy = |u: &[f64]| -> f64 {
+        (0..u.len()).map(|f| l.area_vector(f).dot(&l.dual_edge(f)) * u[f] * u[f]).sum()
+    };
+    let before = energy(&u);
+    for _ in 0..rounds {
+        let field = LatticeVelocity::new(l, &edges, reconstruct(l, &u, &known, 0).unwrap()).unwrap();
+        u = at_crossings(l, |x| if from_vertices { field.sample_from_vertices(x) } else { field.sample(x) });
+    }
+    energy(&u) / before
+}
+
+#[test]
+fn interpolation_from_vertices_damps_far_more() {
+    // Two waves across 16 cells: eight cells a wave.
+    let l = lattice(2, |_| true);
+    let (ours, plain) = (energy_left(&l, 5, false), energy_left(&l, 5, true));
+    println!("energy left after 5 readings: {ours:.4}, from vertices {plain:.4}");
+    assert!(ours.ln() > 0.5 * plain.ln(), "{ours} {plain}");
+}
+
+#[test]
+fn liquid_slides_along_a_wall_that_cuts_the_lattice() {
+    // A uniform flow parallel to an oblique wall passes the projection unchanged, and the cells at the wall see it
+    // whole because closed faces are left out.
+    let l = graded();
+    let normal = Vec3::new(0.4, 0.8, 0.3).normalize();
+    let flow = Vec3::new(0.8, -0.4, 0.0).normalize();
+    assert!(flow.dot(&normal).abs() < 1e-15);
+    // Keep away from the walls of the box, where this flow is not tangential: air is there.
+    let solid: Vec<f64> = (0..l.vertices.len()).map(|v| l.vertex(v as u32).dot(&normal) + 0.05).collect();
+    let liquid: Vec<f64> = (0..l.cells()).map(|c| l.circumcentre(c as u32).norm() - 0.35).collect();
+    let open = open_shares(&l, &solid).unwrap();
+    let mut velocity = at_crossings(&l, |_| flow);
+    let cut = Cut { lattice: &l, open: &open, liquid: &liquid, velocity: &velocity };
+    let mut embedded = Embedded::new(&cut, |_| 0.0, |_| Vec3::zeros()).unwrap();
+    embedded.project(1.0, &mut vec![0.0; l.cells()], 1e-11, &Cancel::new()).unwrap();
+    embedded.store(&mut velocity);
+    let mut known = vec![false; velocity.len()];
+    embedded.faces.iter().for_each(|&f| known[f as usize] = true);
+    let found = reconstruct(&l, &velocity, &known, 2).unwrap();
+    for &c in &embedded.cells {
+        assert!((found[c as usize] - flow).norm() < 1e-6, "{:?}", found[c as usize]);
+    }
+}
