@@ -443,3 +443,16 @@ fn wishes_decide_how_fine_the_cells_are() {
     let tree = build(fine().camera(eye, -Vec3::x(), 0.03, 0.5, 8.0));
     assert!(widths(&tree, near).0 > 0.4);
 }
+
+#[test]
+fn a_lattice_is_kept_while_the_surface_stays_in_its_band() {
+    let level = |height: f64, band: f64| Sizing::new().near(move |x| x.y - height, 0.125, band, 1.0);
+    let wide = level(2.03, 0.3);
+    let tree = Octree::new(domain(4, 4, false), |c| wide.refines(c)).unwrap();
+    let still_good = |height: f64| {
+        let narrow = level(height, 0.1);
+        tree.suffices(|c| narrow.refines(c))
+    };
+    assert!(still_good(2.03) && still_good(2.15) && still_good(1.9));
+    assert!(!still_good(2.6) && !still_good(1.3));
+}

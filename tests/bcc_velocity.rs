@@ -143,8 +143,8 @@ fn interpolation_from_vertices_damps_far_more() {
     // Two waves across 16 cells: eight cells a wave.
     let l = lattice(2, |_| true);
     let (ours, plain) = (energy_left(&l, 5, false), energy_left(&l, 5, true));
-    println!("energy left after 5 readings: {ours:.4}, from vertices {plain:.4}");
-    assert!(ours.ln() > 0.5 * plain.ln(), "{ours} {plain}");
+    // Measured: 0.9985 against 0.3116.
+    assert!(ours > 0.99 && plain < 0.5, "{ours} {plain}");
 }
 
 #[test]
@@ -169,5 +169,56 @@ fn liquid_slides_along_a_wall_that_cuts_the_lattice() {
     let found = reconstruct(&l, &velocity, &known, 2).unwrap();
     for &c in &embedded.cells {
         assert!((found[c as usize] - flow).norm() < 1e-6, "{:?}", found[c as usize]);
+    }
+}
+
+#[test]
+fn a_flow_moves_to_a_new_lattice() {
+    // In a steady rotation every point takes over the velocity of the place it came from, turned back by ω Δt.
+    let motion = |x: &Vec3| Vec3::new(-x.y, x.x, 0.0);
+    let old = lattice(3, |c| c.level < 2 || c.centre.x < 0.0);
+    let edges = Edges::new(&old);
+    let cells = (0..old.cells()).map(|c| motion(&old.circumcentre(c as u32))).collect();
+    let field = LatticeVelocity::new(&old, &edges, cells).unwrap();
+    let new = graded();
+    let dt = 0.05f64;
+    let carried = field.carry(&new, dt);
+    let (s, c) = dt.sin_cos();
+    let mut most = 0.0f64;
+    for f in (0..carried.len()).filter(|&f| is_inner(&new.face_crossing(f))) {
+        let x = new.face_crossing(f);
+        let from = Vec3::new(x.x * c + x.y * s, x.y * c - x.x * s, x.z);
+        most = most.max((carried[f] - motion(&from).dot(&new.area_vector(f).normalize())).abs());
+    }
+    // Means round vertices and edges are off by a part of a cell where sizes meet: 1/16 m times 1/s, at most.
+    assert!(most < 0.02, "{most}");
+}
+
+#[test]
+fn still_water_is_still_after_many_steps() {
+    // Advection, gravity and pressure on a lattice whose steps cross the surface and a tilted floor.
+    let l = graded();
+    let edges = Edges::new(&l);
+    let (dt, density, gravity) = (0.02, 1000.0, Vec3::new(0.0, -9.81, 0.0));
+    let floor = Vec3::new(0.3, 1.0, 0.2).normalize();
+    let solid: Vec<f64> = (0..l.vertices.len()).map(|v| l.vertex(v as u32).dot(&floor) + 0.3).collect();
+    let liquid: Vec<f64> = (0..l.cells()).map(|c| l.circumcentre(c as u32).y - 0.0712).collect();
+    let open = open_shares(&l, &solid).unwrap();
+    let mut velocity = vec![0.0; l.faces.cells.len()];
+    let mut pressure = vec![0.0; l.cells()];
+    let mut known = vec![false; velocity.len()];
+    for _ in 0..20 {
+        let cells = reconstruct(&l, &velocity, &known, 2).unwrap();
+        velocity = LatticeVelocity::new(&l, &edges, cells).unwrap().carry(&l, dt);
+        let fall = |f: usize| dt * gravity.dot(&l.area_vector(f).normalize());
+        velocity.iter_mut().enumerate().for_each(|(f, u)| *u += fall(f));
+        let cut = Cut { lattice: &l, open: &open, liquid: &liquid, velocity: &velocity };
+        let mut embedded = Embedded::new(&cut, |_| 0.0, |_| Vec3::zeros()).unwrap();
+        // What a step leaves is what its solve tolerates, so that is kept below the gate.
+        embedded.project(dt / density, &mut pressure, 2e-13, &Cancel::new()).unwrap();
+        embedded.store(&mut velocity);
+        embedded.faces.iter().for_each(|&f| known[f as usize] = true);
+        let left = embedded.graph.velocity.iter().fold(0.0f64, |m, u| m.max(u.abs()));
+        assert!(left < 1e-12 * gravity.norm().sqrt(), "{left}");
     }
 }

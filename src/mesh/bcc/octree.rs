@@ -95,6 +95,13 @@ impl OctreeDomain {
         self.origin + Vec3::new(x[0] as f64, x[1] as f64, x[2] as f64) * self.unit()
     }
 
+    /// The cell at a place of a level.
+    fn cell(&self, level: usize, index: [u32; 3]) -> OctreeCell {
+        let width = self.width(level);
+        let centre = self.place(index.map(|x| x as i32 * width + width / 2));
+        OctreeCell { level, index, centre, width: width as f64 * self.unit() }
+    }
+
     /// The nearest point of the domain.
     pub fn clamp(&self, x: &Vec3) -> Vec3 {
         let size = Vec3::from(self.roots.map(f64::from)) * self.root_width;
@@ -158,6 +165,17 @@ impl Octree {
             + 7 * refined.iter().map(Vec::len).sum::<usize>();
         domain.check_count(leaves)?;
         Ok(assemble(domain, &refined))
+    }
+
+    /// Whether no leaf needs to be refined. A tree that was built with a wide band and still suffices for a narrow
+    /// one can be kept.
+    pub fn suffices(&self, wants: impl Fn(&OctreeCell) -> bool + Sync) -> bool {
+        (0..self.leaves()).into_par_iter().all(|leaf| {
+            let node = self.node(leaf);
+            let level = self.level(node);
+            level == self.domain.depth as usize
+                || !wants(&self.domain.cell(level, morton_decode(self.keys[node as usize])))
+        })
     }
 
     pub fn domain(&self) -> &OctreeDomain {
@@ -279,12 +297,7 @@ fn wanted(domain: &OctreeDomain, wants: impl Fn(&OctreeCell) -> bool + Sync) -> 
     let (mut levels, mut nodes) = (Vec::new(), root_keys(domain));
     let mut leaves = nodes.len();
     for level in 0..domain.depth as usize {
-        let width = domain.width(level);
-        let refines = |&&key: &&u64| {
-            let index = morton_decode(key);
-            let centre = domain.place(index.map(|x| x as i32 * width + width / 2));
-            wants(&OctreeCell { level, index, centre, width: width as f64 * domain.unit() })
-        };
+        let refines = |&&key: &&u64| wants(&domain.cell(level, morton_decode(key)));
         let refined: Vec<u64> = nodes.par_iter().filter(refines).copied().collect();
         if refined.is_empty() {
             break;

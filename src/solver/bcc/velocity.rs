@@ -88,6 +88,17 @@ impl<'a> LatticeVelocity<'a> {
         x + (k1 * 2.0 + k2 * 3.0 + k3 * 4.0) * (dt / 9.0)
     }
 
+    /// The normal velocities that the faces of a lattice, this one or a new one, receive after `dt` seconds: what
+    /// stood where each came from.
+    pub fn carry(&self, target: &Lattice, dt: f64) -> Vec<f64> {
+        let faces = (0..target.faces.cells.len()).into_par_iter();
+        let carried = faces.map(|face| {
+            let from = self.trace(&target.face_crossing(face), -dt);
+            self.sample(&from).dot(&target.dual_edge(face).normalize())
+        });
+        carried.collect()
+    }
+
     /// Linear interpolation from the vertices of the tet: smooths twice. For comparison.
     pub fn sample_from_vertices(&self, x: &Vec3) -> Vec3 {
         let x = self.lattice.octree().domain().clamp(x);
