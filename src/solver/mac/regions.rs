@@ -5,7 +5,7 @@
 //! tiles). A region without any pull of the air has the constant as its null vector: the sum of its
 //! right-hand side cannot be balanced, and its pressure is known up to a constant.
 
-use super::stencil::{Stencil, face_neighbours};
+use super::stencil::{Kind, Stencil, face_neighbours};
 use crate::grid::{NONE, SIDE, Tiles};
 use rayon::prelude::*;
 
@@ -41,14 +41,26 @@ pub struct ClosedRegions {
 
 impl ClosedRegions {
     /// Find them. `pull` holds the pull of the air on each cell.
-    pub fn new(tiles: &Tiles, stencil: &Stencil, pull: &[f32]) -> Self {
+    pub(super) fn new(
+        tiles: &Tiles,
+        stencil: &Stencil,
+        pull: &[f32],
+        kind: impl Fn(usize) -> Kind + Sync,
+    ) -> Self {
         let of_tile: Vec<(Vec<Part>, [Cells; 3])> = (0..tiles.len())
             .into_par_iter()
             .with_min_len(16)
             .map(|t| {
-                let links = Links::new(tiles, stencil, t);
-                let v = tiles.volume();
-                (links.parts(t as u32, bits(&pull[t * v..(t + 1) * v])), links.coupled)
+                let (v, all) =
+                    (tiles.volume(), std::array::from_fn(|z| if z < tiles.depth() { u64::MAX } else { 0 }));
+                match kind(t) {
+                    Kind::Empty => (Vec::new(), [[0; SIDE]; 3]),
+                    Kind::Plain => (vec![Part { tile: t as u32, cells: all, open: false }], [all; 3]),
+                    Kind::Mixed => {
+                        let links = Links::new(tiles, stencil, t);
+                        (links.parts(t as u32, bits(&pull[t * v..(t + 1) * v])), links.coupled)
+                    }
+                }
             })
             .collect();
         let starts: Vec<usize> = of_tile

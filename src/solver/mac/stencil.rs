@@ -22,6 +22,17 @@ use rayon::prelude::*;
 /// A pull of the air below this share of the diagonal is rounding.
 pub(super) const ROUNDING: f64 = 1e-12;
 
+/// What the cells of a tile are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// No unknowns.
+    Empty,
+    /// Unknowns without walls or air next to them.
+    Plain,
+    /// Anything else.
+    Mixed,
+}
+
 /// A symmetric 7-point matrix with positive diagonal and couplings ≥ 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stencil {
@@ -39,14 +50,27 @@ impl Stencil {
 
     /// An error if a number is bad or in the wrong place.
     pub fn check(&self, tiles: &Tiles) -> Result<()> {
+        self.check_size(tiles)?;
+        self.check_tiles(tiles, |_| true)
+    }
+
+    /// An error if the fields do not fit the tiles.
+    pub(super) fn check_size(&self, tiles: &Tiles) -> Result<()> {
         let n = tiles.cells();
         if self.diagonal.len() != n || self.coupling.iter().any(|c| c.len() != n) {
             let message = format!("the fields must have one number for each of the {n} cells");
             return Err(Error::invalid("pressure stencil", message));
         }
+        Ok(())
+    }
+
+    /// An error if a number in the tiles `chosen` is bad or in the wrong place.
+    pub(super) fn check_tiles(&self, tiles: &Tiles, chosen: impl Fn(usize) -> bool + Sync) -> Result<()> {
         // The first bad cell of the first bad tile, whichever thread finds it.
-        let bad =
-            (0..tiles.len()).into_par_iter().with_min_len(16).find_map_first(|t| self.first_bad(tiles, t));
+        let bad = (0..tiles.len())
+            .into_par_iter()
+            .with_min_len(16)
+            .find_map_first(|t| if chosen(t) { self.first_bad(tiles, t) } else { None });
         let Some(place) = bad else { return Ok(()) };
         let (cell, d) = (tiles.cell(place), self.diagonal[place]);
         let c: [f32; 3] = std::array::from_fn(|a| self.coupling[a][place]);
@@ -84,11 +108,12 @@ impl Stencil {
         places.iter().enumerate().for_each(|(row, &p)| number[p as usize] = row as u32);
         let matrix = Csr::from_rows(places.len(), places.len(), |row, entries| {
             let place = places[row] as usize;
-            let (t, l) = (place / v, place % v);
-            let six = SixCouplings::new(tiles, &self.coupling, t).of(l);
-            for (side, c) in six.into_iter().enumerate().filter(|s| s.1 > 0.0) {
-                if let Some(beside) = beside(tiles, t, l, side) {
-                    entries.push((number[beside], -(c as f64)));
+            for side in 0..6 {
+                let Some(other) = beside(tiles, place / v, place % v, side) else { continue };
+                // A face belongs to its upper cell.
+                let c = self.coupling[side / 2][if side % 2 == 0 { place } else { other }];
+                if c > 0.0 {
+                    entries.push((number[other], -(c as f64)));
                 }
             }
             entries.push((row as u32, self.diagonal[place]));
@@ -114,41 +139,38 @@ pub(super) fn face_neighbours(tiles: &Tiles, t: usize) -> [u32; 6] {
     found
 }
 
+/// Cells of a tile that is not flat.
+const MOST: usize = SIDE * SIDE * SIDE;
+
 /// The six couplings of the cells of one tile.
 pub(super) struct SixCouplings<'a> {
     lower: [&'a [f32]; 3],
-    /// The tiles above along each axis, if they exist.
-    above: [Option<&'a [f32]>; 3],
-    depth: usize,
+    upper: [[f32; MOST]; 3],
 }
 
 impl<'a> SixCouplings<'a> {
     pub(super) fn new(tiles: &Tiles, coupling: &'a [Vec<f32>; 3], t: usize) -> Self {
         let (v, beside) = (tiles.volume(), face_neighbours(tiles, t));
         let part = |axis: usize, t: usize| &coupling[axis][t * v..(t + 1) * v];
-        let above = |axis: usize| match beside[2 * axis + 1] {
-            NONE => None,
-            n => Some(part(axis, n as usize)),
-        };
-        let lower = std::array::from_fn(|axis| part(axis, t));
-        Self { lower, above: std::array::from_fn(above), depth: tiles.depth() }
+        let lower: [&[f32]; 3] = std::array::from_fn(|axis| part(axis, t));
+        let mut upper = [[0.0; MOST]; 3];
+        for (axis, stride) in [1, SIDE, SIDE * SIDE].into_iter().enumerate() {
+            let (size, upper) = (if axis == 2 { tiles.depth() } else { SIDE }, &mut upper[axis][..v]);
+            upper[..v - stride.min(v)].copy_from_slice(&lower[axis][stride.min(v)..]);
+            // The last layer along the axis ends at the tile above.
+            let above = beside[2 * axis + 1];
+            let above = (above != NONE).then(|| part(axis, above as usize));
+            for first in (0..v).filter(|l| l / stride % size == 0) {
+                upper[first + (size - 1) * stride] = above.map_or(0.0, |c| c[first]);
+            }
+        }
+        Self { lower, upper }
     }
 
     /// Couplings of local cell l with its neighbours −x, +x, −y, +y, −z, +z.
     #[inline(always)]
     pub(super) fn of(&self, l: usize) -> [f32; 6] {
-        let mut six = [0.0; 6];
-        let strides = [1, SIDE, SIDE * SIDE];
-        let at = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)];
-        let size = [SIDE, SIDE, self.depth];
-        for axis in 0..3 {
-            six[2 * axis] = self.lower[axis][l];
-            six[2 * axis + 1] = if at[axis] + 1 < size[axis] {
-                self.lower[axis][l + strides[axis]]
-            } else {
-                self.above[axis].map_or(0.0, |c| c[l - (size[axis] - 1) * strides[axis]])
-            };
-        }
-        six
+        let ([x, y, z], [u, v, w]) = (&self.lower, &self.upper);
+        [x[l], u[l], y[l], v[l], z[l], w[l]]
     }
 }

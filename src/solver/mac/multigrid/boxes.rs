@@ -41,10 +41,14 @@ impl Share {
         let ((row, row_beside), (plane, plane_beside)) = (over(y), over(z));
         let inner = (plane - 1) * 4 + row - 1;
         let along_x = if odd { &mut self.after[inner] } else { &mut self.before[inner] };
-        (0..LANES).for_each(|i| along_x[i] += w[LANES + i] * r[i]);
+        for i in 0..LANES {
+            along_x[i] += w[LANES + i] * r[i];
+        }
         for (k, at) in [(0, (plane, row)), (2, (plane, row_beside)), (3, (plane_beside, row))] {
             let to = &mut self.rows[at.0 * SIX + at.1];
-            (0..LANES).for_each(|i| to[i] += w[k * LANES + i] * r[i]);
+            for i in 0..LANES {
+                to[i] += w[k * LANES + i] * r[i];
+            }
         }
     }
 
@@ -197,9 +201,11 @@ impl CoarseBox {
         let along_y = &self.0[at..at + LANES];
         let at = Self::row(row, plane_beside);
         let along_z = &self.0[at..at + LANES];
-        std::array::from_fn(|i| {
-            (w[i] * own[i] + w[LANES + i] * along_x[i])
-                + (w[2 * LANES + i] * along_y[i] + w[3 * LANES + i] * along_z[i])
-        })
+        let mut sum = [0.0; LANES];
+        for i in 0..LANES {
+            sum[i] = (w[i] * own[i] + w[LANES + i] * along_x[i])
+                + (w[2 * LANES + i] * along_y[i] + w[3 * LANES + i] * along_z[i]);
+        }
+        sum
     }
 }

@@ -21,7 +21,7 @@ use super::rows::{LANES, ROW_COUPLINGS, Shape, is_odd, split_place};
 use crate::error::Result;
 use crate::grid::{NONE, SIDE, Tiles};
 use crate::linalg::DenseLdlt;
-use crate::solver::mac::stencil::{ROUNDING, SixCouplings, Stencil, beside, face_neighbours};
+use crate::solver::mac::stencil::{Kind, ROUNDING, SixCouplings, Stencil, beside, face_neighbours};
 use rayon::prelude::*;
 
 /// A matrix in the order of the tiles, from which the next one is made.
@@ -33,34 +33,103 @@ pub(super) struct Natural {
     pub(super) excess: Vec<f32>,
 }
 
-/// The pull of the air on each cell, and the largest coupling.
-pub(super) fn excess(tiles: &Tiles, stencil: &Stencil, out: &mut Vec<f32>) -> Result<f32> {
+/// A matrix as set-up reads it.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix<'a> {
+    pub(super) tiles: &'a Tiles,
+    pub(super) coupling: &'a [Vec<f32>; 3],
+    pub(super) excess: &'a [f32],
+    /// The coupling of two cells without walls.
+    pub(super) unit: f32,
+}
+
+/// Which tiles of a matrix a level holds, and which need coefficients of their own.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    /// The tiles that have unknowns.
+    pub(super) active: Vec<u32>,
+    /// The place of each tile among them; [`NONE`] for the others.
+    number: Vec<u32>,
+    /// The tiles with coefficients of their own: slots 1, 2, …
+    mixed: Vec<u32>,
+    kinds: Vec<Kind>,
+}
+
+impl Layout {
+    pub(super) fn new(kinds: Vec<Kind>) -> Self {
+        let tiles = 0..kinds.len() as u32;
+        let active: Vec<u32> = tiles.filter(|&t| kinds[t as usize] != Kind::Empty).collect();
+        let mixed = active.iter().copied().filter(|&t| kinds[t as usize] == Kind::Mixed).collect();
+        let mut number = vec![NONE; kinds.len()];
+        active.iter().enumerate().for_each(|(k, &t)| number[t as usize] = k as u32);
+        Self { active, number, mixed, kinds }
+    }
+
+    pub(super) fn kind(&self, t: usize) -> Kind {
+        self.kinds[t]
+    }
+}
+
+/// The kind of each tile; `pulled(t)` tells whether the air pulls at a cell of it, None if it has no unknowns.
+pub(super) fn kinds(
+    tiles: &Tiles,
+    coupling: &[Vec<f32>; 3],
+    unit: f32,
+    pulled: impl Fn(usize) -> Option<bool> + Sync + Send,
+) -> Vec<Kind> {
+    let kind = |t: usize| match pulled(t) {
+        None => Kind::Empty,
+        Some(false) if is_whole(tiles, coupling, unit, t) => Kind::Plain,
+        Some(_) => Kind::Mixed,
+    };
+    (0..tiles.len()).into_par_iter().with_min_len(TASK).map(kind).collect()
+}
+
+/// Whether all couplings of the cells of a tile, also with the tiles round it, are whole.
+fn is_whole(tiles: &Tiles, coupling: &[Vec<f32>; 3], unit: f32, t: usize) -> bool {
+    let (v, beside) = (tiles.volume(), face_neighbours(tiles, t));
+    (0..tiles.axes()).all(|axis| {
+        let (stride, size) = ([1, SIDE, SIDE * SIDE][axis], if axis == 2 { tiles.depth() } else { SIDE });
+        let above = beside[2 * axis + 1] as usize;
+        beside[2 * axis] != NONE
+            && above != NONE as usize
+            && coupling[axis][t * v..(t + 1) * v].iter().all(|c| *c == unit)
+            && (0..v).filter(|l| l / stride % size == 0).all(|l| coupling[axis][above * v + l] == unit)
+    })
+}
+
+/// The largest coupling.
+pub(super) fn unit(coupling: &[Vec<f32>; 3]) -> f32 {
+    let largest = |c: &[f32]| c.iter().fold(0.0, |m: f32, c| if *c > m { *c } else { m });
+    let of_axis = |c: &Vec<f32>| c.par_chunks(4096).map(largest).reduce(|| 0.0, f32::max);
+    coupling.iter().map(of_axis).fold(0.0, f32::max)
+}
+
+/// The pull of the air on each cell.
+pub(super) fn excess(tiles: &Tiles, stencil: &Stencil, layout: &Layout, out: &mut Vec<f32>) {
     out.resize(tiles.cells(), 0.0);
     let v = tiles.volume().max(1);
-    let of_tile = |(t, out): (usize, &mut [f32])| {
+    out.par_chunks_mut(v).enumerate().with_min_len(TASK).for_each(|(t, out)| {
+        if layout.kinds[t] != Kind::Mixed {
+            return out.fill(0.0);
+        }
         let six = SixCouplings::new(tiles, &stencil.coupling, t);
         let diagonal = &stencil.diagonal[t * v..(t + 1) * v];
-        let mut largest = 0f32;
         for (l, out) in out.iter_mut().enumerate() {
-            let six = six.of(l);
-            largest = six.iter().fold(largest, |m, c| m.max(*c));
-            let rest = diagonal[l] - six.iter().map(|c| *c as f64).sum::<f64>();
+            let rest = diagonal[l] - six.of(l).iter().map(|c| *c as f64).sum::<f64>();
             *out = if rest > ROUNDING * diagonal[l] { rest as f32 } else { 0.0 };
         }
-        largest
-    };
-    let largest: Vec<f32> = out.par_chunks_mut(v).enumerate().with_min_len(TASK).map(of_tile).collect();
-    Ok(largest.into_iter().fold(0.0, f32::max))
+    });
 }
 
 /// The tiles of the next level, and for each the tiles it holds.
-pub(super) fn coarse_tiles(tiles: &Tiles, level: &mut Level, coarse: &mut Level) -> Tiles {
+pub(super) fn coarse_tiles(tiles: &Tiles, layout: &Layout, level: &mut Level, coarse: &mut Level) -> Tiles {
     let flat = tiles.is_flat();
     let halve = |c: &[i32; 3]| [c[0] >> 1, c[1] >> 1, if flat { c[2] } else { c[2] >> 1 }];
     let eighth = |c: &[i32; 3]| (c[0] & 1 | (c[1] & 1) << 1 | if flat { 0 } else { (c[2] & 1) << 2 }) as u8;
-    let coords = tiles.coords().iter().map(halve).collect();
-    let made = Tiles::new(2.0 * tiles.h(), tiles.origin(), flat, coords);
-    level.parent = tiles.coords().iter().map(|c| (made.find(&halve(c)), eighth(c))).collect();
+    let coords = || layout.active.iter().map(|&t| &tiles.coords()[t as usize]);
+    let made = Tiles::new(2.0 * tiles.h(), tiles.origin(), flat, coords().map(halve).collect());
+    level.parent = coords().map(|c| (made.find(&halve(c)), eighth(c))).collect();
     coarse.children = vec![[NONE; 8]; made.len()];
     for (t, &(parent, eighth)) in level.parent.iter().enumerate() {
         coarse.children[parent as usize][eighth as usize] = t as u32;
@@ -68,17 +137,29 @@ pub(super) fn coarse_tiles(tiles: &Tiles, level: &mut Level, coarse: &mut Level)
     made
 }
 
-/// Fill the level from its matrix. Returns the number of unknowns.
+/// Fill the level from its matrix, with the diagonal of each cell. Returns the number of unknowns.
 pub(super) fn fill(
     level: &mut Level,
-    tiles: &Tiles,
-    coupling: &[Vec<f32>; 3],
+    matrix: &Matrix,
+    layout: &Layout,
     diagonal: impl Fn(usize, &[f32; 6]) -> f32 + Sync,
 ) -> usize {
+    let Matrix { tiles, coupling, unit, .. } = *matrix;
     level.shape = Shape { depth: tiles.depth().max(1) };
-    level.beside = (0..tiles.len()).map(|t| face_neighbours(tiles, t)).collect();
-    level.resize();
+    let number = |t: u32| if t == NONE { NONE } else { layout.number[t as usize] };
+    level.beside = layout.active.iter().map(|&t| face_neighbours(tiles, t as usize).map(number)).collect();
+    let mut slots = 0;
+    level.slot.clear();
+    level.slot.extend(layout.active.iter().map(|&t| match layout.kinds[t as usize] {
+        Kind::Mixed => {
+            slots += 1;
+            slots
+        }
+        _ => 0,
+    }));
+    level.resize(slots as usize + 1);
     let (shape, v, half) = (level.shape, tiles.volume(), level.shape.half());
+    let whole: [f32; 6] = std::array::from_fn(|side| if side < 2 * tiles.axes() { unit } else { 0.0 });
     let [red, black] = &mut level.coupling;
     let [red_inverse, black_inverse] = &mut level.inverse;
     let chunks = (
@@ -88,9 +169,17 @@ pub(super) fn fill(
         black_inverse.par_chunks_mut(half),
         level.weight.par_chunks_mut(4 * half),
     );
-    let counts = chunks.into_par_iter().enumerate().with_min_len(TASK).map(
-        |(t, (red, black, red_inverse, black_inverse, weight))| {
-            let six = SixCouplings::new(tiles, coupling, t);
+    let counts = chunks.into_par_iter().enumerate().with_min_len(TASK / 4).map(
+        |(slot, (red, black, red_inverse, black_inverse, weight))| {
+            let tile = slot.checked_sub(1).map(|k| layout.mixed[k] as usize);
+            let six = tile.map(|t| SixCouplings::new(tiles, coupling, t));
+            let cell = |l: usize| match (&six, tile) {
+                (Some(six), Some(t)) => {
+                    let six = six.of(l);
+                    (six, diagonal(t * v + l, &six))
+                }
+                _ => (whole, whole.iter().sum()),
+            };
             let mut count = 0;
             for row in 0..shape.rows() {
                 let (y, z) = (row % SIDE, row / SIDE);
@@ -99,12 +188,10 @@ pub(super) fn fill(
                 {
                     let odd = is_odd(colour, y, z) as usize;
                     for i in 0..LANES {
-                        let l = SIDE * row + 2 * i + odd;
-                        let six = six.of(l);
-                        let d = diagonal(t * v + l, &six);
+                        let (six, d) = cell(SIDE * row + 2 * i + odd);
                         (0..6).for_each(|side| c[ROW_COUPLINGS * row + LANES * side + i] = six[side]);
                         inverse[LANES * row + i] = if d > 0.0 { 1.0 / d } else { 0.0 };
-                        count += (d > 0.0) as usize;
+                        count += (d > 0.0 && slot > 0) as usize;
                         if colour == RED {
                             let w = weights(&six, d, [odd, y % 2, z % 2]);
                             (0..4).for_each(|k| weight[4 * LANES * row + LANES * k + i] = w[k]);
@@ -115,7 +202,7 @@ pub(super) fn fill(
             count
         },
     );
-    counts.sum()
+    counts.sum::<usize>() + (layout.active.len() - layout.mixed.len()) * v
 }
 
 /// The prolongation of one cell; `odd` tells for each axis whether it is the upper one of its aggregate.
@@ -135,16 +222,10 @@ fn weights(six: &[f32; 6], d: f32, odd: [usize; 3]) -> [f32; 4] {
     [1.0 - omega * reach, omega * outer[0], omega * outer[1], omega * outer[2]]
 }
 
-/// The matrix of the aggregates. `unit` is the coupling of two cells without walls.
-pub(super) fn coarsen(
-    fine: &Tiles,
-    coupling: &[Vec<f32>; 3],
-    excess: &[f32],
-    unit: f32,
-    children: &[[u32; 8]],
-    coarse: &mut Natural,
-) {
-    let (v, cells, depth) = (fine.volume().max(1), coarse.tiles.cells(), fine.depth());
+/// The matrix of the aggregates, and its coupling of two cells without walls.
+pub(super) fn coarsen(fine: &Matrix, layout: &Layout, children: &[[u32; 8]], coarse: &mut Natural) -> f32 {
+    let (v, cells, depth) = (fine.tiles.volume().max(1), coarse.tiles.cells(), fine.tiles.depth());
+    let unit = if fine.tiles.is_flat() { fine.unit } else { 2.0 * fine.unit };
     coarse.excess.resize(cells, 0.0);
     coarse.coupling.iter_mut().for_each(|c| c.resize(cells, 0.0));
     let [cx, cy, cz] = &mut coarse.coupling;
@@ -153,25 +234,38 @@ pub(super) fn coarsen(
     let tile = |(t, (cx, cy, cz, sum)): (usize, (&mut [f32], &mut [f32], &mut [f32], &mut [f32]))| {
         [&mut *cx, cy, cz, sum].into_iter().for_each(|c| c.fill(0.0));
         for (eighth, &child) in children[t].iter().enumerate().filter(|c| *c.1 != NONE) {
+            let child = layout.active[child as usize] as usize;
             let corner = [eighth % 2 * 4, eighth / 2 % 2 * 4, eighth / 4 * 4];
-            let span = child as usize * v..(child as usize + 1) * v;
-            let c: [&[f32]; 3] = std::array::from_fn(|a| &coupling[a][span.clone()]);
-            let e = &excess[span];
+            let place = |y: usize, z: usize| ((corner[2] + z) * SIDE + corner[1] + y) * SIDE + corner[0];
+            if layout.kinds[child] == Kind::Plain {
+                for row in 0..4 * depth.div_ceil(2) {
+                    let to = place(row % 4, row / 4);
+                    cx[to..to + 4].fill(unit);
+                    cy[to..to + 4].fill(unit);
+                    cz[to..to + 4].fill(if depth > 1 { unit } else { 0.0 });
+                }
+                continue;
+            }
+            let span = child * v..(child + 1) * v;
+            let c: [&[f32]; 3] = std::array::from_fn(|a| &fine.coupling[a][span.clone()]);
+            let e = &fine.excess[span];
             for row in 0..SIDE * depth {
                 let (y, z) = (row % SIDE, row / SIDE);
-                let to = ((corner[2] + z / 2) * SIDE + corner[1] + y / 2) * SIDE + corner[0];
+                let to = place(y / 2, z / 2);
+                // Only the lower faces of an aggregate leave it.
+                let (lower_y, lower_z) = (0.5 * (y % 2 == 0) as u32 as f32, 0.5 * (z % 2 == 0) as u32 as f32);
                 for x in 0..SIDE {
                     let (from, to) = (row * SIDE + x, to + x / 2);
-                    sum[to] += 2.0 * e[from] / (2.0 + e[from] / unit);
-                    // Only the lower faces of an aggregate leave it.
+                    sum[to] += 2.0 * e[from] / (2.0 + e[from] / fine.unit);
                     cx[to] += if x % 2 == 0 { 0.5 * c[0][from] } else { 0.0 };
-                    cy[to] += if y % 2 == 0 { 0.5 * c[1][from] } else { 0.0 };
-                    cz[to] += if z % 2 == 0 { 0.5 * c[2][from] } else { 0.0 };
+                    cy[to] += lower_y * c[1][from];
+                    cz[to] += lower_z * c[2][from];
                 }
             }
         }
     };
-    chunks.into_par_iter().enumerate().with_min_len(TASK).for_each(tile);
+    chunks.into_par_iter().enumerate().with_min_len(TASK / 4).for_each(tile);
+    unit
 }
 
 /// The last level, solved directly.
@@ -185,31 +279,36 @@ pub(super) struct Bottom {
 
 impl Bottom {
     /// Factor the matrix of the last level.
-    pub(super) fn new(tiles: &Tiles, coupling: &[Vec<f32>; 3], excess: &[f32]) -> Result<Self> {
+    pub(super) fn new(matrix: &Matrix, layout: &Layout) -> Result<Self> {
+        let Matrix { tiles, coupling, excess, .. } = *matrix;
         let (v, half) = (tiles.volume(), tiles.volume() / 2);
-        let (mut number, mut cells) = (vec![NONE; tiles.cells()], Vec::new());
-        let couplings = |place: usize| SixCouplings::new(tiles, coupling, place / v).of(place % v);
-        for place in 0..tiles.cells() {
-            if excess[place] > 0.0 || couplings(place).iter().any(|c| *c > 0.0) {
-                number[place] = cells.len() as u32;
-                cells.push(place);
+        let (mut number, mut cells, mut dense) = (vec![NONE; tiles.cells()], Vec::new(), Vec::new());
+        let mut six_of = Vec::new();
+        for &t in &layout.active {
+            let six = SixCouplings::new(tiles, coupling, t as usize);
+            for l in 0..v {
+                let (place, six) = (t as usize * v + l, six.of(l));
+                if excess[place] > 0.0 || six.iter().any(|c| *c > 0.0) {
+                    number[place] = cells.len() as u32;
+                    cells.push(place);
+                    six_of.push(six);
+                }
             }
         }
         let n = cells.len();
-        let mut dense = vec![0.0; n * n];
-        for (row, &place) in cells.iter().enumerate() {
-            let six = couplings(place);
+        dense.resize(n * n, 0.0);
+        for (row, (&place, six)) in cells.iter().zip(&six_of).enumerate() {
             dense[row * n + row] = excess[place] as f64 + six.iter().map(|c| *c as f64).sum::<f64>();
-            for (side, c) in six.into_iter().enumerate().filter(|s| s.1 > 0.0) {
+            for (side, c) in six.iter().enumerate().filter(|s| *s.1 > 0.0) {
                 if let Some(other) = beside(tiles, place / v, place % v, side) {
-                    dense[row * n + number[other] as usize] = -(c as f64);
+                    dense[row * n + number[other] as usize] = -(*c as f64);
                 }
             }
         }
         let split = |&place: &usize| {
             let l = place % v;
             let (colour, at) = split_place(l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE));
-            (colour, place / v * half + at)
+            (colour, layout.number[place / v] as usize * half + at)
         };
         let places = cells.iter().map(split).collect();
         Ok(Self { places, factor: Some(DenseLdlt::new(n, &dense)?), work: vec![0.0; n] })

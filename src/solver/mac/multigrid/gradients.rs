@@ -48,7 +48,7 @@ impl Multigrid {
     ) -> Result<SolveInfo> {
         check(rhs, p, params)?;
         let mut v = std::mem::take(&mut self.vectors);
-        v.resize(rhs.len());
+        v.resize(2 * self.levels[0].shape.half() * self.active.len());
         let info = self.solve_split(tiles, rhs, p, &mut v, params, cancel);
         self.vectors = v;
         info
@@ -76,8 +76,7 @@ impl Multigrid {
             vector::fill(0.0, p);
             return Ok(info(0, 0.0, Outcome::Converged));
         }
-        split(shape, p, &mut v.x, |x| x);
-        mask(&self.diagonal, &mut v.x);
+        self.split_unknowns(p, &mut v.x);
         let (mut iterations, mut previous) = (0, f64::INFINITY);
         let (residual, outcome) = loop {
             self.levels[0].residual(&self.diagonal, &v.b, &v.x, &mut v.r);
@@ -96,25 +95,36 @@ impl Multigrid {
                 break (residual, if residual <= params.tolerance { Outcome::Converged } else { outcome });
             }
         };
-        let (red, black) = v.x.split_at(v.x.len() / 2);
-        merge(shape, [red, black], p, |x| x);
+        vector::fill(0.0, p);
+        merge(shape, &self.active, v.x.split_at(v.x.len() / 2).into(), p, |x| x);
         self.regions.project(tiles, p);
         Ok(info(iterations, residual, outcome))
     }
 
     /// The right-hand side of the unknowns, balanced in closed regions. Returns its norm before that.
     fn load(&self, tiles: &Tiles, rhs: &[f64], v: &mut Vectors) -> f64 {
-        let shape = self.levels[0].shape;
-        split(shape, rhs, &mut v.b, |b| b);
-        mask(&self.diagonal, &mut v.b);
+        self.split_unknowns(rhs, &mut v.b);
         let before = vector::norm(&v.b);
         if self.regions.count() > 0 {
-            vector::copy(rhs, &mut v.q);
-            self.regions.project(tiles, &mut v.q);
-            split(shape, &v.q, &mut v.b, |b| b);
-            mask(&self.diagonal, &mut v.b);
+            let mut balanced = rhs.to_vec();
+            self.regions.project(tiles, &mut balanced);
+            self.split_unknowns(&balanced, &mut v.b);
         }
         before
+    }
+
+    /// Split a field by colour, with zero in the cells that are no unknowns.
+    fn split_unknowns(&self, field: &[f64], out: &mut [f64]) {
+        let (first, half) = (&self.levels[0], self.levels[0].shape.half());
+        let (red, black) = out.split_at_mut(out.len() / 2);
+        split(first.shape, &self.active, field, red, black, |v| v);
+        for (colour, out) in [(RED, red), (BLACK, black)] {
+            let tiles = (out.par_chunks_mut(half), &first.slot).into_par_iter().with_min_len(TASK);
+            tiles.filter(|t| *t.1 > 0).for_each(|(out, &slot)| {
+                let d = &self.diagonal[half * (2 * slot as usize + colour)..];
+                out.iter_mut().zip(d).for_each(|(v, d)| *v = if *d > 0.0 { *v } else { 0.0 });
+            });
+        }
     }
 
     /// Iterate until the residual of the recurrence is small enough or something is wrong.
@@ -128,7 +138,8 @@ impl Multigrid {
     ) -> Result<Outcome> {
         let mut norm = vector::norm(&v.r);
         let (mut best, mut since) = (norm, *iterations);
-        self.levels[0].take(&v.r, 1.0 / norm);
+        // A step of length zero hands the residual to the cycle.
+        self.levels[0].step(0.0, 1.0 / norm, v);
         self.cycle();
         let (mut rz, _) = self.levels[0].products(&v.r, &v.q);
         self.levels[0].turn(norm, 0.0, &mut v.p);
@@ -172,13 +183,11 @@ impl Multigrid {
 impl Level {
     /// q ← A p, and p·q.
     fn apply_dot(&self, diagonal: &[f64], p: &[f64], q: &mut [f64]) -> f64 {
-        let half = self.shape.half();
-        self.rows_of(p, q, |colour, t, row, pull, out| {
-            let at = colour * p.len() / 2 + half * t + LANES * row;
+        self.rows_of(diagonal, p, q, |_, d, p, pull, out| {
             let mut dot = 0.0;
             for i in 0..LANES {
-                out[i] = diagonal[at + i] * p[at + i] - pull[i];
-                dot += out[i] * p[at + i];
+                out[i] = d[i] * p[i] - pull[i];
+                dot += out[i] * p[i];
             }
             dot
         })
@@ -186,58 +195,96 @@ impl Level {
 
     /// r ← b − A x.
     fn residual(&self, diagonal: &[f64], b: &[f64], x: &[f64], r: &mut [f64]) {
-        let half = self.shape.half();
-        self.rows_of(x, r, |colour, t, row, pull, out| {
-            let at = colour * x.len() / 2 + half * t + LANES * row;
-            (0..LANES).for_each(|i| out[i] = b[at + i] - (diagonal[at + i] * x[at + i] - pull[i]));
+        self.rows_of(diagonal, x, r, |at, d, x, pull, out| {
+            for i in 0..LANES {
+                out[i] = b[at + i] - (d[i] * x[i] - pull[i]);
+            }
             0.0
         });
     }
 
-    /// Run `f(colour, tile, row, C x, row of out)` over all rows and add up what it returns.
+    /// Run `f(place, diagonal, x, C x, out)` over all rows and add up what it returns.
+    #[inline(always)]
     fn rows_of(
         &self,
+        diagonal: &[f64],
         x: &[f64],
         out: &mut [f64],
-        f: impl Fn(usize, usize, usize, &[f64; LANES], &mut [f64]) -> f64 + Sync,
+        f: impl Fn(usize, &[f64], &[f64], &[f64; LANES], &mut [f64]) -> f64 + Sync,
     ) -> f64 {
         let (shape, half, n) = (self.shape, self.shape.half(), x.len() / 2);
         let (red, black) = out.split_at_mut(n);
         let chunks = red.par_chunks_mut(half).zip(black.par_chunks_mut(half)).enumerate().with_min_len(TASK);
-        let sums: Vec<f64> = chunks
-            .map_init(Ring::default, |ring, (t, (red, black))| {
-                let mut sum = 0.0;
-                for (colour, out) in [(RED, red), (BLACK, black)] {
-                    let other = &x[(1 - colour) * n..(2 - colour) * n];
-                    ring.load(shape, t, &self.beside[t], |i| other[i]);
-                    let coupling = &self.coupling[colour][6 * half * t..];
-                    for z in 0..shape.depth {
-                        for y in 0..SIDE {
-                            let row = z * SIDE + y;
-                            let pull =
-                                ring.pull(is_odd(colour, y, z), y, z, &coupling[ROW_COUPLINGS * row..]);
-                            sum += f(colour, t, row, &pull, &mut out[LANES * row..LANES * (row + 1)]);
-                        }
+        let tile = |ring: &mut Ring<f64>, (t, (red, black)): (usize, (&mut [f64], &mut [f64]))| {
+            let (s, mut sum) = (self.slot[t] as usize, 0.0);
+            for (colour, out) in [(RED, red), (BLACK, black)] {
+                ring.load(shape, t, &self.beside[t], &x[(1 - colour) * n..(2 - colour) * n]);
+                let first = colour * n + half * t;
+                let x = x[first..first + half].chunks_exact(LANES);
+                let d = diagonal[half * (2 * s + colour)..half * (2 * s + colour + 1)].chunks_exact(LANES);
+                let coupling =
+                    self.coupling[colour][6 * half * s..6 * half * (s + 1)].chunks_exact(ROW_COUPLINGS);
+                let rows = out.chunks_exact_mut(LANES).zip(x).zip(d.zip(coupling)).enumerate();
+                for (row, ((out, x), (d, coupling))) in rows {
+                    let (y, z) = (row % SIDE, row / SIDE);
+                    let pull = ring.pull(is_odd(colour, y, z), y, z, coupling);
+                    sum += f(first + LANES * row, d, x, &pull, out);
+                }
+            }
+            sum
+        };
+        chunks.map_init(Ring::default, tile).collect::<Vec<f64>>().iter().sum()
+    }
+
+    /// x ← x + αp, r ← r − αq; returns r·r. Hands s·r to the cycle: b of the level and its red values b/d.
+    fn step(&mut self, alpha: f64, s: f64, v: &mut Vectors) -> f64 {
+        let (half, n) = (self.shape.half(), v.r.len() / 2);
+        let Vectors { x, r, p, q, .. } = v;
+        let (slot, inverse, [red, _]) = (&self.slot, &self.inverse[RED], &mut self.x);
+        let mut total = 0.0;
+        let colours = x
+            .chunks_mut(n.max(1))
+            .zip(r.chunks_mut(n.max(1)))
+            .zip(p.chunks(n.max(1)).zip(q.chunks(n.max(1))));
+        for ((b, colour), ((x, r), (p, q))) in self.b.iter_mut().zip([RED, BLACK]).zip(colours) {
+            let chunks = (
+                x.par_chunks_mut(half),
+                r.par_chunks_mut(half),
+                p.par_chunks(half),
+                q.par_chunks(half),
+                b.par_chunks_mut(half),
+            );
+            let step = |(x, r, p, q, b): (&mut [f64], &mut [f64], &[f64], &[f64], &mut [f32])| {
+                let mut sums = [0.0; LANES];
+                let (x, p) = (x.chunks_exact_mut(LANES), p.chunks_exact(LANES));
+                let (r, q) = (r.chunks_exact_mut(LANES), q.chunks_exact(LANES));
+                for ((x, p), ((r, q), b)) in x.zip(p).zip(r.zip(q).zip(b.chunks_exact_mut(LANES))) {
+                    for i in 0..LANES {
+                        x[i] += alpha * p[i];
+                        r[i] -= alpha * q[i];
+                        b[i] = (s * r[i]) as f32;
+                        sums[i] += r[i] * r[i];
                     }
                 }
-                sum
-            })
-            .collect();
-        sums.iter().sum()
-    }
-
-    /// b ← s·r.
-    fn take(&mut self, r: &[f64], s: f64) {
-        let (red, black) = r.split_at(r.len() / 2);
-        vector::convert_scaled(s, red, &mut self.b[RED]);
-        vector::convert_scaled(s, black, &mut self.b[BLACK]);
-    }
-
-    /// x ← x + αp, r ← r − αq, b ← s·r of the level; returns r·r.
-    fn step(&mut self, alpha: f64, s: f64, v: &mut Vectors) -> f64 {
-        let rr = vector::step(alpha, &v.p, &v.q, &mut v.x, &mut v.r);
-        self.take(&v.r, s);
-        rr
+                (sums[0] + sums[1]) + (sums[2] + sums[3])
+            };
+            let chunks = chunks.into_par_iter().with_min_len(TASK);
+            let sums: Vec<f64> = match colour {
+                RED => (chunks, red.par_chunks_mut(half), slot)
+                    .into_par_iter()
+                    .with_min_len(TASK)
+                    .map(|((x, r, p, q, b), red, &slot)| {
+                        let sum = step((x, r, p, q, &mut *b));
+                        let inverse = &inverse[half * slot as usize..];
+                        red.iter_mut().zip(b).zip(inverse).for_each(|((x, b), inverse)| *x = *b * inverse);
+                        sum
+                    })
+                    .collect(),
+                _ => chunks.map(step).collect(),
+            };
+            total += sums.iter().sum::<f64>();
+        }
+        total
     }
 
     /// (x·r, x·q) with the x of the level.
@@ -286,14 +333,6 @@ impl Level {
             });
         }
     }
-}
-
-/// Set what is no unknown to zero.
-fn mask(diagonal: &[f64], field: &mut [f64]) {
-    let chunk = 4096;
-    field.par_chunks_mut(chunk).zip(diagonal.par_chunks(chunk)).for_each(|(f, d)| {
-        f.iter_mut().zip(d).for_each(|(f, d)| *f = if *d > 0.0 { *f } else { 0.0 });
-    });
 }
 
 fn check(rhs: &[f64], p: &[f64], params: &KrylovParams) -> Result<()> {

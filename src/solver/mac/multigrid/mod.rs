@@ -29,13 +29,13 @@ mod rows;
 mod tests;
 
 use super::regions::ClosedRegions;
-use super::stencil::Stencil;
+use super::stencil::{Kind, Stencil};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::grid::{SIDE, Tiles};
 use crate::linalg::vector::{self, Real};
 use crate::linalg::{Amg, AmgParams, KrylovParams, NullSpace, Preconditioner, SolveInfo, cg};
-use build::{Bottom, Natural};
+use build::{Bottom, Layout, Matrix, Natural};
 use gradients::Vectors;
 use level::{BLACK, Level, RED, TASK};
 use rayon::prelude::*;
@@ -55,8 +55,11 @@ pub struct Multigrid {
     bottom: Bottom,
     /// The pull of the air on the cells of the first level.
     pull: Vec<f32>,
-    /// The diagonal of the first level, red cells before black ones.
+    /// The diagonals of the slots of the first level: red cells, then black ones.
     diagonal: Vec<f64>,
+    /// The tiles of the stencil that the first level holds.
+    active: Vec<u32>,
+    cells: usize,
     regions: ClosedRegions,
     vectors: Vectors,
     unknowns: usize,
@@ -84,37 +87,53 @@ impl Multigrid {
 
     /// The levels of another stencil, in the memory of this one.
     pub fn rebuild(&mut self, tiles: &Tiles, stencil: &Stencil) -> Result<()> {
-        stencil.check(tiles)?;
-        let mut unit = build::excess(tiles, stencil, &mut self.pull)?;
-        self.regions = ClosedRegions::new(tiles, stencil, &self.pull);
+        stencil.check_size(tiles)?;
+        let mut unit = build::unit(&stencil.coupling);
+        let v = tiles.volume();
+        let whole = 2.0 * tiles.axes() as f64 * unit as f64;
+        let pulled = |t: usize| {
+            let d = &stencil.diagonal[t * v..(t + 1) * v];
+            // A sum of six numbers may be off by an ulp or two.
+            let plain = d.iter().all(|d| (d - whole).abs() <= 1e-15 * whole);
+            if d.iter().all(|d| *d == 0.0) { None } else { Some(!plain) }
+        };
+        let mut layout = Layout::new(build::kinds(tiles, &stencil.coupling, unit, pulled));
+        stencil.check_tiles(tiles, |t| layout.kind(t) != Kind::Plain)?;
+        build::excess(tiles, stencil, &layout, &mut self.pull);
+        self.regions = ClosedRegions::new(tiles, stencil, &self.pull, |t| layout.kind(t));
         let mut spare = std::mem::take(&mut self.levels).into_iter();
         let mut spare_natural = std::mem::take(&mut self.natural).into_iter();
         let mut level = spare.next().unwrap_or_default();
-        let mut count = build::fill(&mut level, tiles, &stencil.coupling, |p, _| stencil.diagonal[p] as f32);
-        self.unknowns = count;
-        self.diagonal.resize(tiles.cells(), 0.0);
-        split(level.shape, &stencil.diagonal, &mut self.diagonal, |v| v);
+        let matrix = self.last_matrix(tiles, stencil, unit);
+        let mut count = build::fill(&mut level, &matrix, &layout, |p, _| stencil.diagonal[p] as f32);
+        (self.unknowns, self.cells) = (count, tiles.cells());
+        self.active.clone_from(&layout.active);
+        fill_diagonal(&level, &layout, &stencil.diagonal, whole, &mut self.diagonal);
         while count > BOTTOM_UNKNOWNS {
             let mut coarse = spare.next().unwrap_or_default();
-            let mut matrix = spare_natural.next().unwrap_or_default();
-            let (fine, coupling, pull) = match self.natural.last() {
-                None => (tiles, &stencil.coupling, &self.pull),
-                Some(fine) => (&fine.tiles, &fine.coupling, &fine.excess),
-            };
-            matrix.tiles = build::coarse_tiles(fine, &mut level, &mut coarse);
-            build::coarsen(fine, coupling, pull, unit, &coarse.children, &mut matrix);
-            let diagonal = |p: usize, six: &[f32; 6]| matrix.excess[p] + six.iter().sum::<f32>();
-            count = build::fill(&mut coarse, &matrix.tiles, &matrix.coupling, diagonal);
-            unit *= if tiles.is_flat() { 1.0 } else { 2.0 };
+            let mut next = spare_natural.next().unwrap_or_default();
+            let fine = self.last_matrix(tiles, stencil, unit);
+            next.tiles = build::coarse_tiles(fine.tiles, &layout, &mut level, &mut coarse);
+            unit = build::coarsen(&fine, &layout, &coarse.children, &mut next);
+            let Natural { tiles, coupling, excess } = &next;
+            let pulled = |t: usize| Some(excess[t * v..(t + 1) * v].iter().any(|e| *e > 0.0));
+            layout = Layout::new(build::kinds(tiles, coupling, unit, pulled));
+            let diagonal = |p: usize, six: &[f32; 6]| excess[p] + six.iter().sum::<f32>();
+            count = build::fill(&mut coarse, &Matrix { tiles, coupling, excess, unit }, &layout, diagonal);
+            self.natural.push(next);
             self.levels.push(std::mem::replace(&mut level, coarse));
-            self.natural.push(matrix);
         }
         self.levels.push(level);
-        self.bottom = match self.natural.last() {
-            None => Bottom::new(tiles, &stencil.coupling, &self.pull)?,
-            Some(last) => Bottom::new(&last.tiles, &last.coupling, &last.excess)?,
-        };
+        self.bottom = Bottom::new(&self.last_matrix(tiles, stencil, unit), &layout)?;
         Ok(())
+    }
+
+    /// The matrix of the last level that was made.
+    fn last_matrix<'a>(&'a self, tiles: &'a Tiles, stencil: &'a Stencil, unit: f32) -> Matrix<'a> {
+        match self.natural.last() {
+            None => Matrix { tiles, coupling: &stencil.coupling, excess: &self.pull, unit },
+            Some(Natural { tiles, coupling, excess }) => Matrix { tiles, coupling, excess, unit },
+        }
     }
 
     /// Unknowns of the stencil.
@@ -164,7 +183,7 @@ impl Multigrid {
         params: &KrylovParams,
         cancel: &Cancel,
     ) -> Result<PressureSolve> {
-        let cells = self.diagonal.len();
+        let cells = self.cells;
         if [tiles.cells(), stencil.diagonal.len(), rhs.len(), p.len()] != [cells; 4] {
             let message = format!("the levels were built for {cells} cells, the fields must have as many");
             return Err(Error::invalid("multigrid", message));
@@ -217,56 +236,85 @@ impl Preconditioner for Multigrid {
             // A residual of zero maps to zero; one that is not finite is passed on for the caller to refuse.
             return vector::scaled_copy(size, r, z);
         }
-        let first = &mut self.levels[0];
-        let shape = first.shape;
-        let [red, black] = &mut first.b;
-        split_colours(shape, r, red, black, |v| (v / size) as f32);
+        let (shape, active) = (self.levels[0].shape, &self.active);
+        let Level { slot, inverse, b: [red, black], x, .. } = &mut self.levels[0];
+        split(shape, active, r, red, black, |v| (v / size) as f32);
+        let half = shape.half();
+        for (t, &slot) in slot.iter().enumerate() {
+            let span = half * t..half * (t + 1);
+            let parts =
+                x[RED][span.clone()].iter_mut().zip(&red[span]).zip(&inverse[RED][half * slot as usize..]);
+            parts.for_each(|((x, b), inverse)| *x = b * inverse);
+        }
         self.cycle();
         let x = &self.levels[0].x;
-        merge(shape, [&x[RED], &x[BLACK]], z, |v| v as f64 * size);
+        vector::fill(0.0, z);
+        merge(shape, &self.active, [&x[RED], &x[BLACK]], z, |v| v as f64 * size);
     }
 }
 
-/// Red cells of a field before black ones.
-fn split<T: Real>(shape: Shape, natural: &[f64], out: &mut [T], convert: impl Fn(f64) -> T + Sync) {
-    let (red, black) = out.split_at_mut(natural.len() / 2);
-    split_colours(shape, natural, red, black, convert);
+/// The f64 diagonals of the slots.
+fn fill_diagonal(level: &Level, layout: &Layout, diagonal: &[f64], whole: f64, out: &mut Vec<f64>) {
+    let half = level.shape.half();
+    let mixed: Vec<u32> = layout.active.iter().zip(&level.slot).filter(|s| *s.1 > 0).map(|s| *s.0).collect();
+    out.resize(2 * half * (mixed.len() + 1), 0.0);
+    let (first, rest) = out.split_at_mut(2 * half);
+    first.fill(whole);
+    rest.par_chunks_mut(2 * half).zip(&mixed).with_min_len(TASK).for_each(|(out, &t)| {
+        let (red, black) = out.split_at_mut(half);
+        let from = &diagonal[2 * half * t as usize..2 * half * (t as usize + 1)];
+        split_tile(level.shape, from, red, black, |d| d);
+    });
 }
 
-fn split_colours<T: Real>(
+/// The two colours of the active tiles of a field.
+fn split<T: Real>(
     shape: Shape,
+    active: &[u32],
     natural: &[f64],
     red: &mut [T],
     black: &mut [T],
     convert: impl Fn(f64) -> T + Sync,
 ) {
     let half = shape.half();
-    let chunks = (natural.par_chunks(2 * half), red.par_chunks_mut(half), black.par_chunks_mut(half));
-    chunks.into_par_iter().with_min_len(TASK).for_each(|(from, red, black)| {
-        for row in 0..shape.rows() {
-            let from = &from[SIDE * row..SIDE * (row + 1)];
-            let (even, odd) = match is_odd(RED, row % SIDE, row / SIDE) {
-                false => (&mut *red, &mut *black),
-                true => (&mut *black, &mut *red),
-            };
-            for i in 0..LANES {
-                even[LANES * row + i] = convert(from[2 * i]);
-                odd[LANES * row + i] = convert(from[2 * i + 1]);
-            }
-        }
+    let chunks = (active, red.par_chunks_mut(half), black.par_chunks_mut(half));
+    chunks.into_par_iter().with_min_len(TASK).for_each(|(&t, red, black)| {
+        split_tile(shape, &natural[2 * half * t as usize..2 * half * (t as usize + 1)], red, black, &convert);
     });
 }
 
-/// The order of the tiles from two colours.
+fn split_tile<T: Real>(
+    shape: Shape,
+    from: &[f64],
+    red: &mut [T],
+    black: &mut [T],
+    convert: impl Fn(f64) -> T,
+) {
+    for row in 0..shape.rows() {
+        let from = &from[SIDE * row..SIDE * (row + 1)];
+        let (even, odd) = match is_odd(RED, row % SIDE, row / SIDE) {
+            false => (&mut *red, &mut *black),
+            true => (&mut *black, &mut *red),
+        };
+        for i in 0..LANES {
+            even[LANES * row + i] = convert(from[2 * i]);
+            odd[LANES * row + i] = convert(from[2 * i + 1]);
+        }
+    }
+}
+
+/// The active tiles of a field from its two colours.
 fn merge<T: Real>(
     shape: Shape,
+    active: &[u32],
     [red, black]: [&[T]; 2],
     natural: &mut [f64],
     convert: impl Fn(T) -> f64 + Sync,
 ) {
     let half = shape.half();
-    let chunks = (natural.par_chunks_mut(2 * half), red.par_chunks(half), black.par_chunks(half));
-    chunks.into_par_iter().with_min_len(TASK).for_each(|(to, red, black)| {
+    natural.par_chunks_mut(2 * half).enumerate().with_min_len(TASK).for_each(|(t, to)| {
+        let Ok(place) = active.binary_search(&(t as u32)) else { return };
+        let (red, black) = (&red[half * place..], &black[half * place..]);
         for row in 0..shape.rows() {
             let to = &mut to[SIDE * row..SIDE * (row + 1)];
             let (even, odd) = if is_odd(RED, row % SIDE, row / SIDE) { (black, red) } else { (red, black) };

@@ -57,16 +57,35 @@ pub(super) fn split_place(x: usize, y: usize, z: usize) -> (usize, usize) {
     ((x + y + z) % 2, (z * SIDE + y) * LANES + x / 2)
 }
 
+/// A number that couplings are multiplied with.
+pub(super) trait Lane: Real {
+    fn widen(coupling: f32) -> Self;
+}
+
+impl Lane for f32 {
+    #[inline(always)]
+    fn widen(coupling: f32) -> Self {
+        coupling
+    }
+}
+
+impl Lane for f64 {
+    #[inline(always)]
+    fn widen(coupling: f32) -> Self {
+        coupling as f64
+    }
+}
+
 /// Values of one colour in a tile and in the cells that touch its faces.
 pub(super) struct Ring<T>([T; 10 * PLANE]);
 
-impl<T: Real> Default for Ring<T> {
+impl<T: Lane> Default for Ring<T> {
     fn default() -> Self {
         Self([T::default(); 10 * PLANE])
     }
 }
 
-impl<T: Real> Ring<T> {
+impl<T: Lane> Ring<T> {
     /// Place of the first cell of a row; y and z count from the row before the tile.
     #[inline(always)]
     fn row(y: usize, z: usize) -> usize {
@@ -75,38 +94,53 @@ impl<T: Real> Ring<T> {
 
     /// Copy the values of tile t and of the tiles beside it; zero where there is none.
     #[inline(always)]
-    pub(super) fn load(&mut self, shape: Shape, t: usize, beside: &[u32; 6], value: impl Fn(usize) -> T) {
+    pub(super) fn load(&mut self, shape: Shape, t: usize, beside: &[u32; 6], field: &[T]) {
         let (half, depth) = (shape.half(), shape.depth);
-        let place = |tile: u32, y: usize, z: usize| tile as usize * half + (z * SIDE + y) * LANES;
-        let mut copy = |to: usize, tile: u32, y: usize, z: usize| {
-            let to = &mut self.0[to..to + LANES];
-            match tile {
-                NONE => to.fill(T::default()),
-                tile => {
-                    let from = place(tile, y, z);
-                    to.iter_mut().enumerate().for_each(|(i, to)| *to = value(from + i));
-                }
-            }
+        let part = |tile: u32| match tile {
+            NONE => None,
+            tile => Some(&field[tile as usize * half..(tile as usize + 1) * half]),
         };
+        let own = &field[t * half..(t + 1) * half];
+        for (row, from) in own.chunks_exact(LANES).enumerate() {
+            let to = Self::row(row % SIDE + 1, row / SIDE + 1);
+            self.0[to..to + LANES].copy_from_slice(from);
+        }
+        let (below, above) = (part(beside[2]), part(beside[3]));
         for z in 0..depth {
-            (0..SIDE).for_each(|y| copy(Self::row(y + 1, z + 1), t as u32, y, z));
-            copy(Self::row(0, z + 1), beside[2], SIDE - 1, z);
-            copy(Self::row(SIDE + 1, z + 1), beside[3], 0, z);
+            self.copy_row(0, z + 1, below, z * SIDE + SIDE - 1);
+            self.copy_row(SIDE + 1, z + 1, above, z * SIDE);
         }
+        let (below, above) = (part(beside[4]), part(beside[5]));
         for y in 0..SIDE {
-            copy(Self::row(y + 1, 0), beside[4], y, depth - 1);
-            copy(Self::row(y + 1, depth + 1), beside[5], y, 0);
+            self.copy_row(y + 1, 0, below, (depth - 1) * SIDE + y);
+            self.copy_row(y + 1, depth + 1, above, y);
         }
-        let mut column = |tile: u32, offset: usize, lane: usize| {
-            for z in 0..depth {
-                for y in 0..SIDE {
-                    let v = if tile == NONE { T::default() } else { value(place(tile, y, z) + lane) };
-                    self.0[Self::row(y + 1, z + 1) + offset - 1] = v;
+        self.copy_column(shape, 0, part(beside[0]), LANES - 1);
+        self.copy_column(shape, LANES + 1, part(beside[1]), 0);
+    }
+
+    #[inline(always)]
+    fn copy_row(&mut self, y: usize, z: usize, from: Option<&[T]>, row: usize) {
+        let to = Self::row(y, z);
+        let to = &mut self.0[to..to + LANES];
+        match from {
+            None => to.fill(T::default()),
+            Some(from) => to.copy_from_slice(&from[LANES * row..LANES * (row + 1)]),
+        }
+    }
+
+    /// The cells before (offset 0) or after the rows, from one lane of the tile there.
+    #[inline(always)]
+    fn copy_column(&mut self, shape: Shape, offset: usize, from: Option<&[T]>, lane: usize) {
+        let place = |row: usize| Self::row(row % SIDE + 1, row / SIDE + 1) + offset - 1;
+        match from {
+            None => (0..shape.rows()).for_each(|row| self.0[place(row)] = T::default()),
+            Some(from) => {
+                for (row, from) in from.chunks_exact(LANES).enumerate() {
+                    self.0[place(row)] = from[lane];
                 }
             }
-        };
-        column(beside[0], 0, LANES - 1);
-        column(beside[1], LANES + 1, 0);
+        }
     }
 
     /// Σ over the six sides of coupling times neighbour, for the four cells of row (y, z).
@@ -126,13 +160,14 @@ impl<T: Real> Ring<T> {
         ) else {
             return [T::default(); LANES];
         };
-        let c = |side: usize, i: usize| T::from_f64(c[side * LANES + i].to_f64());
-        std::array::from_fn(|i| {
+        let mut sum = [T::default(); LANES];
+        for i in 0..LANES {
+            let c = |side: usize| T::widen(c[side * LANES + i]);
             let at = REACH + i;
-            c(0, i) * w[at + ODD - 1]
-                + c(1, i) * w[at + ODD]
-                + (c(2, i) * w[at - STRIDE] + c(3, i) * w[at + STRIDE])
-                + (c(4, i) * w[at - PLANE] + c(5, i) * w[at + PLANE])
-        })
+            sum[i] = (c(0) * w[at + ODD - 1] + c(1) * w[at + ODD])
+                + (c(2) * w[at - STRIDE] + c(3) * w[at + STRIDE])
+                + (c(4) * w[at - PLANE] + c(5) * w[at + PLANE]);
+        }
+        sum
     }
 }
