@@ -25,7 +25,7 @@ pub fn demo(args: &DemoArgs, stop: &Cancel) -> Result<()> {
         frames,
         progress: args.progress,
     };
-    say("a dam breaks in a tank");
+    say("water from a jug over a sphere into a bowl");
     let summary = simulate(&job, stop)?;
     say(&in_words(&summary, &args.out));
     draw(&args.out, stop)

@@ -21,7 +21,7 @@ use super::state::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
-use crate::grid::{MAX_MARGIN, extend_average};
+use crate::grid::{MAX_MARGIN, Patch, extend_average};
 use crate::math::{Aabb, Vec3};
 use crate::solver::mac::{
     MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles,
@@ -38,12 +38,17 @@ const BAND_CELLS: f64 = 4.0;
 const VOLUME_TIME: f64 = 0.04;
 /// ...by at most this many cells a substep.
 const MOST_SHIFT: f64 = 0.02;
+/// A particle this many cells outside the surface is a drop of its own.
+const DETACHED: f64 = 0.5;
 /// Share of a crowd that is taken apart in a substep.
 const SPREAD: f64 = 0.5;
 /// Faces this many layers inside walls have the velocity of liquid that slides along them.
 const WALL_LAYERS: u8 = 4;
 /// Deeper than this many cells thin liquid is drawn together.
 const DEEP: f64 = 1.5;
+/// Nearer to the surface, where nothing draws particles together, the scatter of fullness is no crowd:
+/// taking it apart step by step would blow up every stream.
+const SCATTER: f64 = 0.2;
 
 /// What does not change during a simulation.
 #[derive(Clone, Debug)]
@@ -134,34 +139,44 @@ impl Mac {
         (travel.min(MAX_MARGIN as f64).ceil() as usize + 2).min(MAX_MARGIN)
     }
 
-    /// Which particles have liquid cells round them.
-    fn wet(&self, state: &State) -> Vec<bool> {
-        let tiles = &state.grid.tiles;
-        let parts: Vec<Vec<bool>> = (0..tiles.len())
-            .into_par_iter()
-            .map_init(crate::grid::Patch::default, |patch, t| {
-                let range = state.particles.of_tile(tiles, t);
-                if range.is_empty() {
-                    return Vec::new();
-                }
-                patch.load(tiles, &state.grid.liquid, tiles.coords()[t], 1, tiles.h());
-                range.map(|p| patch.least(tiles.centred(&state.particles.position[p])) < 0.0).collect()
-            })
-            .collect();
-        parts.concat()
+    /// Which particles have liquid cells round them, and the volume of those that are off the liquid.
+    fn wet(&self, state: &State) -> (Vec<bool>, f64) {
+        let (tiles, particles) = (&state.grid.tiles, &state.particles);
+        let off = DETACHED * tiles.h();
+        let of_tile = |patch: &mut Patch, t: usize| {
+            let range = particles.of_tile(tiles, t);
+            if range.is_empty() {
+                return (Vec::new(), 0.0);
+            }
+            patch.load(tiles, &state.grid.liquid, tiles.coords()[t], 1, tiles.h());
+            if patch.values().iter().all(|d| *d < 0.0) {
+                return (vec![true; range.len()], 0.0);
+            }
+            let (mut wet, mut drops) = (Vec::with_capacity(range.len()), 0.0);
+            for p in range {
+                let at = tiles.centred(&particles.position[p]);
+                wet.push(patch.least(at) < 0.0);
+                drops += if patch.sample(at) > off { particles.volume[p] as f64 } else { 0.0 };
+            }
+            (wet, drops)
+        };
+        let parts: Vec<(Vec<bool>, f64)> =
+            (0..tiles.len()).into_par_iter().map_init(Patch::default, of_tile).collect();
+        let drops = parts.iter().map(|p| p.1).sum();
+        (parts.into_iter().flat_map(|p| p.0).collect(), drops)
     }
 
     /// Measure the liquid of the next state and move its surface towards the volume of its particles.
     fn settle_volume(&mut self, dt: f64) {
-        self.takes_part = self.wet(&self.next);
-        let State { grid, particles, volume, .. } = &mut self.next;
+        let (takes_part, drops) = self.wet(&self.next);
+        self.takes_part = takes_part;
+        let State { grid, volume, expected, .. } = &mut self.next;
         let [measured, area] = grid.liquid_volume();
-        let wet = particles.total_volume(|p| self.takes_part[p]);
-        let drops = particles.total_volume(|p| !self.takes_part[p]);
         let most = MOST_SHIFT * self.options.cell;
         let mut shift = 0.0;
         if self.options.volume_lock && area > 0.0 {
-            shift = ((wet - measured) / area * (dt / VOLUME_TIME).min(1.0)).clamp(-most, most);
+            let missing = *expected - drops - measured;
+            shift = (missing / area * (dt / VOLUME_TIME).min(1.0)).clamp(-most, most);
             grid.liquid.par_iter_mut().for_each(|d| *d -= shift);
         }
         *volume = measured + shift * area + drops;
@@ -172,9 +187,8 @@ impl Mac {
         let deep = -DEEP * self.options.cell;
         let of = |(full, phi): (&f64, &f64)| match full - 1.0 {
             _ if *full < 0.0 => 0.0,
-            crowd if crowd > 0.0 => SPREAD * crowd.min(1.0),
-            lack if *phi < deep => SPREAD * lack.max(-0.5),
-            _ => 0.0,
+            crowd if *phi < deep => SPREAD * crowd.clamp(-0.5, 1.0),
+            crowd => SPREAD * (crowd - SCATTER).clamp(0.0, 1.0),
         };
         self.full.par_iter().zip(&self.next.grid.liquid).map(of).collect()
     }

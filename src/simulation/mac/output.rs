@@ -50,7 +50,7 @@ impl Mac {
         let (points, triangles) = unit_ball();
         let solid: f64 = TriMesh::new(points.to_vec(), triangles.to_vec()).volume();
         let radius = crate::math::elementary::cbrt(volume / solid);
-        let wet = self.wet(&self.now);
+        let (wet, _) = self.wet(&self.now);
         for p in (0..particles.len()).filter(|p| !wet[*p]) {
             let base = mesh.positions.len() as u32;
             mesh.positions.extend(points.iter().map(|d| particles.position[p] + d * radius));
