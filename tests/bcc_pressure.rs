@@ -245,3 +245,38 @@ fn pressure_error_falls_as_fast_where_the_lattice_is_graded() {
         }
     }
 }
+
+#[test]
+fn wrong_numbers_are_refused_by_name() {
+    let l = uniform(0);
+    let (open, liquid) = (vec![1.0; l.faces.cells.len()], vec![-1.0; l.cells()]);
+    let velocity = vec![0.0; open.len()];
+    let refuse = |open: &[f64], liquid: &[f64], velocity: &[f64]| {
+        let cut = Cut { lattice: &l, open, liquid, velocity };
+        Embedded::new(&cut, |_| 0.0, |_| Vec3::zeros()).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert!(refuse(&open[1..], &liquid, &velocity).contains("open share"));
+    let mut broken = liquid.clone();
+    broken[3] = f64::NAN;
+    assert!(refuse(&open, &broken, &velocity).contains("liquid distance: number 3"));
+    assert!(open_shares(&l, &[]).is_err());
+    assert!(refuse(&open, &liquid, &velocity).is_empty());
+}
+
+#[test]
+fn one_thread_and_three_find_the_same_pressure() {
+    let l = graded(3);
+    let solve = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let open = open_shares(&l, &at_vertices(&l, tilted_box)).unwrap();
+            let (liquid, velocity) = (at_cells(&l, |x| x.y - 0.5 - 0.1 * x.x), at_faces(&l, |x| *x));
+            let cut = Cut { lattice: &l, open: &open, liquid: &liquid, velocity: &velocity };
+            let mut embedded = Embedded::new(&cut, |_| 0.0, |_| Vec3::y()).unwrap();
+            let mut pressure = vec![0.0; l.cells()];
+            embedded.project(1.0, &mut pressure, 1e-8, &Cancel::new()).unwrap();
+            pressure
+        })
+    };
+    assert!(solve(1) == solve(3));
+}

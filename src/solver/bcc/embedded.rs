@@ -20,7 +20,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::geometry::fraction;
 use crate::linalg::PreconditionerKind;
-use crate::math::Vec3;
+use crate::math::{CHUNK, Vec3};
 use crate::mesh::bcc::{Lattice, NONE};
 use crate::mesh::{AIR, FaceGraph};
 use crate::solver::pressure::{Projection, project_with};
@@ -98,37 +98,101 @@ impl Embedded {
     /// velocity are asked where they are needed.
     pub fn new(
         cut: &Cut,
-        surface_pressure: impl Fn(&Vec3) -> f64,
-        solid_velocity: impl Fn(&Vec3) -> Vec3,
+        surface_pressure: impl Fn(&Vec3) -> f64 + Sync,
+        solid_velocity: impl Fn(&Vec3) -> Vec3 + Sync,
     ) -> Result<Self> {
         cut.check()?;
         let (cells, unknown) = liquid_cells(cut);
         let graph = FaceGraph::with_cells(cells.len());
         let mut embedded = Self { graph, cells, faces: Vec::new(), turned: Vec::new() };
-        for (face, &open) in cut.open.iter().enumerate() {
-            let sides = cut.lattice.faces.cells[face].map(|c| unknown[c as usize]);
-            if sides == [NONE; 2] {
-                continue;
+        let count = cut.open.len();
+        let gather = |chunk: usize| {
+            let mut part = Part::default();
+            for face in chunk * CHUNK..((chunk + 1) * CHUNK).min(count) {
+                part.add(cut, face, &unknown, &surface_pressure, &solid_velocity);
             }
-            if open < 1.0 {
-                let velocity = solid_velocity(&cut.lattice.face_middle(face));
-                embedded.add_solid(sides, (1.0 - open) * velocity.dot(&cut.lattice.area_vector(face)));
-            }
-            if open > LEAST_OPEN {
-                embedded.add_face(cut, face, sides, &surface_pressure);
-            }
-        }
+            part
+        };
+        let parts: Vec<Part> = (0..count.div_ceil(CHUNK)).into_par_iter().map(gather).collect();
+        parts.into_iter().for_each(|part| embedded.append(part));
         Ok(embedded)
     }
 
-    /// What the solid pushes through the closed part of a face.
-    fn add_solid(&mut self, sides: [u32; 2], flux: f64) {
-        for (cell, sign) in sides.into_iter().zip([1.0, -1.0]).filter(|(c, _)| *c != NONE) {
-            self.graph.solid_outflow[cell as usize] += sign * flux;
+    fn append(&mut self, mut part: Part) {
+        self.graph.append_faces(&mut part.graph);
+        self.faces.append(&mut part.faces);
+        self.turned.append(&mut part.turned);
+        part.outflow.iter().for_each(|&(cell, flux)| self.graph.solid_outflow[cell as usize] += flux);
+    }
+
+    /// Make the velocities balance; `pressure` holds a first guess for each cell of the lattice and receives
+    /// the result in the liquid, zero elsewhere.
+    pub fn project(
+        &mut self,
+        dt_over_density: f64,
+        pressure: &mut [f64],
+        tolerance: f64,
+        cancel: &Cancel,
+    ) -> Result<Projection> {
+        if self.cells.last().is_some_and(|&c| c as usize >= pressure.len()) {
+            let message = format!("{} numbers are fewer than the lattice has cells", pressure.len());
+            return Err(Error::invalid("pressure", message));
+        }
+        let mut p: Vec<f64> = self.cells.iter().map(|&c| pressure[c as usize]).collect();
+        let kind = PreconditionerKind::Amg;
+        let done = project_with(&mut self.graph, dt_over_density, &mut p, tolerance, kind, cancel)?;
+        pressure.fill(0.0);
+        self.cells.iter().zip(p).for_each(|(&c, p)| pressure[c as usize] = p);
+        Ok(done)
+    }
+
+    /// Write the velocities of the known faces back, along the normals of the lattice.
+    pub fn store(&self, velocity: &mut [f64]) {
+        for ((&face, &turned), &u) in self.faces.iter().zip(&self.turned).zip(&self.graph.velocity) {
+            if let Some(place) = velocity.get_mut(face as usize) {
+                *place = if turned { -u } else { u };
+            }
+        }
+    }
+}
+
+/// What a chunk of faces contributes to the graph.
+#[derive(Default)]
+struct Part {
+    graph: FaceGraph,
+    faces: Vec<u32>,
+    turned: Vec<bool>,
+    /// What solids push out of cells, m³/s.
+    outflow: Vec<(u32, f64)>,
+}
+
+impl Part {
+    fn add(
+        &mut self,
+        cut: &Cut,
+        face: usize,
+        unknown: &[u32],
+        surface_pressure: impl Fn(&Vec3) -> f64,
+        solid_velocity: impl Fn(&Vec3) -> Vec3,
+    ) {
+        let sides = cut.lattice.faces.cells[face].map(|c| unknown[c as usize]);
+        if sides == [NONE; 2] {
+            return;
+        }
+        let open = cut.open[face];
+        if open < 1.0 {
+            let velocity = solid_velocity(&cut.lattice.face_middle(face));
+            let flux = (1.0 - open) * velocity.dot(&cut.lattice.area_vector(face));
+            let both = sides.into_iter().zip([flux, -flux]);
+            self.outflow.extend(both.filter(|(cell, _)| *cell != NONE));
+        }
+        if open > LEAST_OPEN {
+            self.add_open(cut, face, sides, surface_pressure);
         }
     }
 
-    fn add_face(&mut self, cut: &Cut, face: usize, sides: [u32; 2], surface_pressure: impl Fn(&Vec3) -> f64) {
+    /// The open part of a face, to another liquid cell or through the surface.
+    fn add_open(&mut self, cut: &Cut, face: usize, sides: [u32; 2], surface_pressure: impl Fn(&Vec3) -> f64) {
         let dual = cut.lattice.dual_edge(face);
         let area = cut.open[face] * cut.lattice.area_vector(face).norm();
         let turned = sides[0] == NONE;
@@ -149,30 +213,6 @@ impl Embedded {
         let theta = (near / (near - far)).max(LEAST_THETA);
         let pressure = surface_pressure(&(cut.lattice.circumcentre(cells[0]) + along * theta));
         self.graph.push(sides[turned as usize], AIR, area, theta * dual.norm(), velocity, pressure);
-    }
-
-    /// Make the velocities balance; `pressure` holds a first guess for each cell of the lattice and receives
-    /// the result in the liquid, zero elsewhere.
-    pub fn project(
-        &mut self,
-        dt_over_density: f64,
-        pressure: &mut [f64],
-        tolerance: f64,
-        cancel: &Cancel,
-    ) -> Result<Projection> {
-        let mut p: Vec<f64> = self.cells.iter().map(|&c| pressure[c as usize]).collect();
-        let kind = PreconditionerKind::Amg;
-        let done = project_with(&mut self.graph, dt_over_density, &mut p, tolerance, kind, cancel)?;
-        pressure.fill(0.0);
-        self.cells.iter().zip(p).for_each(|(&c, p)| pressure[c as usize] = p);
-        Ok(done)
-    }
-
-    /// Write the velocities of the known faces back, along the normals of the lattice.
-    pub fn store(&self, velocity: &mut [f64]) {
-        for ((&face, &turned), &u) in self.faces.iter().zip(&self.turned).zip(&self.graph.velocity) {
-            velocity[face as usize] = if turned { -u } else { u };
-        }
     }
 }
 
