@@ -120,11 +120,18 @@ template <class T> mns_array array(const std::vector<T> &values, int width = 1) 
 /// Returns true to go on, false to cancel.
 using Progress = std::function<bool(const mns_progress &)>;
 
-/// A mesh at one time; the vectors must live until set_geometry returns.
+/// A mesh at one time: positions x y z x y z ..., triangles a b c a b c ..., and where triangles change from sample
+/// to sample perhaps velocities. The vectors must live until set_geometry returns.
 struct MeshSample {
+    MeshSample(double at, const std::vector<double> &points, const std::vector<uint32_t> &corners)
+        : frame(at), positions(&points), triangles(&corners), velocities(nullptr) {}
+    MeshSample(double at, const std::vector<double> &points, const std::vector<uint32_t> &corners,
+               const std::vector<double> &speeds)
+        : frame(at), positions(&points), triangles(&corners), velocities(&speeds) {}
     double frame;
-    const std::vector<double> &positions;   ///< x y z x y z ...
-    const std::vector<uint32_t> &triangles; ///< a b c a b c ...
+    const std::vector<double> *positions;
+    const std::vector<uint32_t> *triangles;
+    const std::vector<double> *velocities;
 };
 
 /// A running simulation.
@@ -184,14 +191,15 @@ public:
         check(mns_simulation_field(handle_, name, &array));
         return View<T>(array);
     }
-    /// Replace a collider's geometry by meshes at rising frames.
+    /// Replace the geometry of a collider or an emitter by meshes at rising frames.
     void set_geometry(int32_t kind, const std::string &name, const std::vector<MeshSample> &samples) {
         std::vector<mns_mesh_sample> rows;
         for (const MeshSample &s : samples) {
             mns_mesh_sample row = detail::sized<mns_mesh_sample>();
             row.frame = s.frame;
-            row.positions = array(s.positions, 3);
-            row.triangles = array(s.triangles, 3);
+            row.positions = array(*s.positions, 3);
+            row.triangles = array(*s.triangles, 3);
+            if (s.velocities) row.velocities = array(*s.velocities, 3);
             rows.push_back(row);
         }
         check(mns_simulation_set_geometry(handle_, kind, name.c_str(), rows.data(), rows.size()));

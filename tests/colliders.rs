@@ -105,7 +105,7 @@ fn a_mesh_that_swells_deforms_without_being_told() {
     let ball = |r: f64| TriMesh::icosphere(r, 2);
     let mesh = moving(vec![(0.0, ball(1.0)), (2.0, ball(1.5))], 0.1);
     assert!(!mesh.is_rigid());
-    let shape = mesh.shape_at(0.5, 1.0, &Cancel::new()).unwrap();
+    let shape = mesh.shape_at(0.5, 1.0, 0.5, &Cancel::new()).unwrap();
     let on = ball(1.25).positions[3];
     assert!(shape.distance(&on).abs() < 0.01);
     // The radius grows by 0.25 m a second.
@@ -152,7 +152,7 @@ fn triangles_that_change_move_by_their_attribute() {
     assert!((at.positions[0] - second.positions[0] - Vec3::y() * 0.5).norm() < 1e-12);
     assert_eq!(velocities[0], Vec3::y() * 2.0);
     assert_eq!(mesh.mesh_at(9.0).0, first);
-    assert!(mesh.shape_at(0.9, 1.1, &Cancel::new()).is_ok());
+    assert!(mesh.shape_at(0.9, 1.1, 0.2, &Cancel::new()).is_ok());
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn nothing_leaves_a_tipping_cup_through_its_wall() {
         translation: Vec3::new(0.0, 0.05, 0.0),
     };
     let mesh = moving((0..9).map(|k| (k as f64 / 8.0, turned(&cup, &tip(k as f64 / 8.0)))).collect(), 0.0015);
-    let shape = mesh.shape_at(0.0, 1.0, &Cancel::new()).unwrap();
+    let shape = mesh.shape_at(0.0, 1.0, 1.0, &Cancel::new()).unwrap();
     assert!(shape.is_thin());
     // Points that drift at random, held wherever their path would pass the wall, stay in the cup unless
     // they leave by the open top.
@@ -206,7 +206,7 @@ fn a_fast_paddle_leaves_nothing_behind_it() {
         (0..5).map(|k| (k as f64, turned(&paddle, &about_y(-0.4 * k as f64, Vec3::zeros())))).collect(),
         0.05,
     );
-    let shape = mesh.shape_at(0.0, 1.0, &Cancel::new()).unwrap();
+    let shape = mesh.shape_at(0.0, 1.0, 1.0, &Cancel::new()).unwrap();
     assert!(shape.is_thin());
     // Points at rest ahead of the paddle, whose tip goes 0.2 m a step, are all met exactly once.
     for i in 0..200 {
@@ -228,7 +228,7 @@ fn bad_samples_are_named() {
     assert!(message(vec![(f64::NAN, ball.clone())]).contains("do not grow"));
     let mut bad = ball.clone();
     bad.positions[4].x = f64::NAN;
-    assert!(message(vec![(0.0, ball.clone()), (0.5, bad)]).contains("arm at 0.5 s: vertex 4"));
+    assert!(message(vec![(0.0, ball.clone()), (0.5, bad)]).contains("arm at 0.5: vertex 4"));
     assert!(make(vec![(0.0, ball.clone()), (1.0, ball)]).unwrap().is_at_rest());
     let thin = DistanceParams { kind: Kind::Thin, ..params(0.1) };
     let leaf = TriMesh::new(vec![Vec3::zeros(), Vec3::x(), Vec3::y()], vec![[0, 1, 2]]);

@@ -53,9 +53,9 @@ pub struct mns_mesh_sample {
     pub frame: f64,
     /// Points in the object's own coordinates and scene units, 3 numbers each, f32 or f64.
     pub positions: mns_array,
-    /// Velocity at each point in scene units a second; count 0 to take it from the next sample.
+    /// Velocity at each point in scene units a second, used where the next sample has other triangles; count 0 for none.
     pub velocities: mns_array,
-    /// Triangles, 3 indices each. They may differ from sample to sample if velocities are given.
+    /// Triangles, 3 indices each. They may differ from sample to sample.
     pub triangles: mns_array,
 }
 

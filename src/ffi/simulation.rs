@@ -10,10 +10,10 @@ use super::records::{mns_mesh_sample, mns_named_mesh, mns_progress, mns_progress
 use super::simulation_data::Running;
 use super::versioned;
 use crate::error::Error;
-use crate::geometry::TriMesh;
+use crate::geometry::{Attribute, TriMesh};
 use crate::io;
 use crate::scene::Scene;
-use crate::simulation::{Settings, Simulation};
+use crate::simulation::{GeometryOf, Settings, Simulation};
 use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
 
@@ -217,9 +217,15 @@ pub const MNS_GEOMETRY_EMITTER: i32 = 1;
 pub const MNS_GEOMETRY_BODY: i32 = 2;
 
 /// Replace the geometry of a named object of the scene from the present frame on. `kind` is one of the MNS_GEOMETRY
-/// constants. `samples` are `count` meshes at rising frames (copied); one sample stands still, between two the
-/// surface moves in straight lines or with the velocities given, after the last it stands still. The object's own
-/// transform stays. Send samples for the frame to come before each step to feed an animated character.
+/// constants. `samples` are `count` meshes at rising frames (copied). Between two samples with the same triangles
+/// the object moves from one to the other: a rigid motion is found out and followed as one, so that what turns keeps
+/// its size; what deforms moves its points besides. Where triangles change, the velocities given carry the earlier
+/// sample, or else one surface is blended into the other. Before the first sample the object moves there from
+/// the mesh that it has now, so that one sample a frame will do; after the last it stands still, as it does with
+/// one sample at or before the present frame. The object's own transform stays. Send samples for the frame to come
+/// before each step to feed an animated character. Saved states do not hold geometry: send it again after a load.
+/// Errors: INVALID (no object has this name, frames do not rise), GEOMETRY (the message names the defect),
+/// UNSUPPORTED for bodies. After an error the geometry is as it was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mns_simulation_set_geometry(
     simulation: *mut mns_simulation,
@@ -235,51 +241,59 @@ pub unsafe extern "C" fn mns_simulation_set_geometry(
             let samples = records(samples, count, "samples")?;
             (name, samples.iter().map(|s| sample(s, name)).collect::<Result<Vec<_>, _>>()?)
         };
-        check_samples(kind, name, &samples)?;
+        check_samples(kind, &samples)?;
         let shared = SIMULATIONS.get(simulation)?;
-        shared.change()?.get()?;
-        let message = "this simulator cannot exchange meshes".to_string();
-        Err(Error::Unsupported { what: name.to_string(), message }.into())
+        let mut changing = shared.change()?;
+        let running = changing.get()?;
+        let of = match kind {
+            MNS_GEOMETRY_COLLIDER => GeometryOf::Collider,
+            MNS_GEOMETRY_EMITTER => GeometryOf::Emitter,
+            _ => {
+                let message = "this simulator has no bodies".to_string();
+                return Err(Error::Unsupported { what: name.to_string(), message }.into());
+            }
+        };
+        running.simulation.set_geometry(of, name, samples)?;
+        running.forget_views();
+        Ok(())
     })
 }
 
-/// One mesh in time.
-struct Sample {
-    frame: f64,
-    mesh: TriMesh,
-    velocities: Option<Vec<crate::math::Vec3>>,
-}
-
+/// A mesh and its frame, velocities as an attribute.
+///
 /// # Safety
 /// The arrays of the sample are valid.
-unsafe fn sample(s: &mns_mesh_sample, name: &str) -> Result<Sample, Fault> {
+unsafe fn sample(s: &mns_mesh_sample, name: &str) -> Result<(f64, TriMesh), Fault> {
     // SAFETY: the caller's promise.
-    let (mesh, velocities) = unsafe {
+    let (mut mesh, velocities) = unsafe {
         let mesh = TriMesh::new(s.positions.vectors(name)?, s.triangles.triangles(name)?);
         (mesh, if s.velocities.count == 0 { None } else { Some(s.velocities.vectors(name)?) })
     };
     mesh.check(name)?;
-    if velocities.as_ref().is_some_and(|v| v.len() != mesh.positions.len()) {
-        return Err(Fault::invalid(name, "there must be as many velocities as points"));
+    if let Some(velocities) = velocities {
+        if velocities.len() != mesh.positions.len() {
+            return Err(Fault::invalid(name, "there must be as many velocities as points"));
+        }
+        let data: Vec<f32> = velocities.iter().flat_map(|v| [v.x as f32, v.y as f32, v.z as f32]).collect();
+        if !data.iter().all(|v| v.is_finite()) {
+            return Err(Fault::invalid(name, "velocities must be finite"));
+        }
+        mesh.attributes.push(Attribute { name: "velocity".into(), width: 3, data });
     }
-    Ok(Sample { frame: s.frame, mesh, velocities })
+    Ok((s.frame, mesh))
 }
 
-fn check_samples(kind: i32, name: &str, samples: &[Sample]) -> Result<(), Fault> {
+fn check_samples(kind: i32, samples: &[(f64, TriMesh)]) -> Result<(), Fault> {
     if !(MNS_GEOMETRY_COLLIDER..=MNS_GEOMETRY_BODY).contains(&kind) {
         return Err(Fault::invalid("kind", format!("{kind} is not one of the MNS_GEOMETRY constants")));
     }
     if samples.is_empty() {
         return Err(Fault::invalid("samples", "there must be at least one"));
     }
-    if samples.iter().any(|s| !s.frame.is_finite()) || samples.windows(2).any(|w| w[0].frame >= w[1].frame) {
+    if samples.iter().any(|s| !s.0.is_finite()) || samples.windows(2).any(|w| w[0].0 >= w[1].0) {
         return Err(Fault::invalid("samples", "frames must be finite and rising"));
     }
-    let moves = |w: &[Sample]| w[0].velocities.is_some() || w[0].mesh.triangles == w[1].mesh.triangles;
-    if samples.windows(2).all(moves) {
-        return Ok(());
-    }
-    Err(Fault::invalid(name, "the triangles change from one sample to the next: give velocities"))
+    Ok(())
 }
 
 /// The complete state as bytes: a simulation of the same scene continues from it bit for bit. The bytes

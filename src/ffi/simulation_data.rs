@@ -12,8 +12,9 @@ use super::simulation::{SIMULATIONS, mns_simulation};
 use super::versioned::VersionedOut;
 use crate::error::Result;
 use crate::geometry::TriMesh;
-use crate::simulation::Simulation;
+use crate::simulation::{ColliderMesh, Simulation};
 use crate::simulation::report::FrameReport;
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char};
 use std::sync::OnceLock;
 
@@ -24,6 +25,8 @@ pub(super) struct Running {
     pub saved: Vec<u8>,
     surface: OnceLock<Result<TriMesh>>,
     poses: OnceLock<Vec<[f64; 8]>>,
+    /// Triangles of the colliders that have others in each frame.
+    deformed: OnceLock<Vec<(String, TriMesh)>>,
     report_text: OnceLock<CString>,
 }
 
@@ -35,6 +38,7 @@ impl Running {
             saved: Vec::new(),
             surface: OnceLock::new(),
             poses: OnceLock::new(),
+            deformed: OnceLock::new(),
             report_text: OnceLock::new(),
         }
     }
@@ -44,6 +48,7 @@ impl Running {
         self.saved = Vec::new();
         self.surface = OnceLock::new();
         self.poses = OnceLock::new();
+        self.deformed = OnceLock::new();
         self.report_text = OnceLock::new();
     }
 
@@ -52,6 +57,21 @@ impl Running {
         self.forget_views();
         self.report = self.simulation.report();
         Ok(())
+    }
+
+    /// The triangles of a collider, borrowed from the simulation or from here.
+    fn collider_mesh(&self, name: &str) -> Result<&TriMesh, Fault> {
+        let own = |c: ColliderMesh<'_>| (c.name.to_string(), c.mesh.into_owned());
+        let all = || self.simulation.collider_meshes().into_iter();
+        let deformed = self.deformed.get_or_init(|| all().filter(|c| c.deforms).map(own).collect());
+        if let Some((_, mesh)) = deformed.iter().find(|(n, _)| n == name) {
+            return Ok(mesh);
+        }
+        let found = all().find(|c| c.name == name).map(|c| c.mesh);
+        match found {
+            Some(Cow::Borrowed(mesh)) => Ok(mesh),
+            _ => Err(Fault::invalid("name", format!("there is no collider {name:?}"))),
+        }
     }
 
     fn surface(&self) -> Result<&TriMesh, Fault> {
@@ -217,8 +237,8 @@ pub unsafe extern "C" fn mns_simulation_field_name(
     })
 }
 
-/// The triangles of a collider in its own coordinates, for pictures; place them with collider.pose. Borrowed until
-/// the simulation changes or ends. A plane has no triangles.
+/// The triangles of a collider at the present frame in its own coordinates, for pictures; place them with
+/// collider.pose. Borrowed until the simulation changes or ends. A plane has no triangles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mns_simulation_collider_mesh(
     simulation: *const mns_simulation,
@@ -233,11 +253,9 @@ pub unsafe extern "C" fn mns_simulation_collider_mesh(
         };
         let shared = SIMULATIONS.get(simulation)?;
         let reading = shared.read()?;
-        let meshes = reading.get()?.simulation.collider_meshes();
-        let found = meshes.iter().find(|c| c.name == name);
-        let found = found.ok_or_else(|| Fault::invalid("name", format!("there is no collider {name:?}")))?;
-        positions.write(mns_array::of(&found.mesh.positions));
-        triangles.write(mns_array::of(&found.mesh.triangles));
+        let mesh = reading.get()?.collider_mesh(name)?;
+        positions.write(mns_array::of(&mesh.positions));
+        triangles.write(mns_array::of(&mesh.triangles));
         Ok(())
     })
 }

@@ -1,14 +1,15 @@
 //! Triangle meshes as solids: at rest, in rigid motion, deforming.
 //!
 //! A host gives meshes at times, any number a frame. What moves is found out, never declared:
-//! - Same triangles, and every sample is a rigid motion of the first (to [`RIGID`] of its size, the
-//!   rounding of f32 input): the distances are computed once, in the space of the first sample, and the
-//!   solid is placed by a pose.
+//! - Same triangles, and every sample is a rigid motion of one mesh, the body (to [`RIGID`] of its size,
+//!   the rounding of f32 input): the distances are computed once, in the space of the body, and the
+//!   solid is placed by a pose. Samples that come later continue with the same body.
 //! - Same triangles otherwise: between samples k and k+1 the best rigid motion P is taken out, points
 //!   are interpolated in the body's space and put back: x(s) = P(s)·(b₀ + s (b₁ − b₀)), b = P⁻¹x. A
 //!   deforming thing that turns does not shrink either.
 //! - Triangles that change: the mesh of the last sample, moved along its vertex attribute `velocity`
-//!   (or `v`) if it has one.
+//!   (or `v`) if it has one; else the distances of the two samples are blended, see
+//!   [`super::collider_morph`]. A thin mesh without velocities has no distances to blend and is held.
 //!
 //! Rotations follow the shortest arc; one point c of the body moves in a straight line meanwhile. It is
 //! the one whose path through the neighbouring samples is straightest,
@@ -16,21 +17,25 @@
 //! With two samples it is the one that moves least, which is the axis of a screw.
 //! Checked by tests/colliders.rs.
 
-use super::collider_deform::DeformedMesh;
-use super::solids::SolidShape;
+use super::collider_deform::{DeformedMesh, Faces};
+use super::collider_morph::MorphedMesh;
+use super::solid::SolidShape;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::geometry::{TriMesh, closest_motion};
+use crate::geometry::{Bvh, TriMesh, closest_motion};
 use crate::grid::{DistanceParams, MeshDistance};
 use crate::math::{Aabb, Mat3, Motion, Pose, Vec3};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Residual of a rigid fit as a part of the size: the rounding of coordinates in f32.
 const RIGID: f64 = 1e-5;
 
 impl SolidShape for MeshDistance {
     fn distance(&self, x: &Vec3) -> f64 {
-        MeshDistance::distance(self, x)
+        MeshDistance::distance_within(self, x, f64::INFINITY)
+    }
+    fn distance_within(&self, x: &Vec3, reach: f64) -> f64 {
+        MeshDistance::distance_within(self, x, reach)
     }
     fn bounds(&self) -> Aabb {
         MeshDistance::bounds(self)
@@ -41,6 +46,9 @@ impl SolidShape for MeshDistance {
     fn crosses(&self, a: &Vec3, b: &Vec3) -> bool {
         MeshDistance::crosses(self, a, b)
     }
+    fn part(&self, within: &Aabb) -> Option<Arc<dyn SolidShape>> {
+        Faces::of_mesh(self, within)
+    }
 }
 
 /// A mesh given at some times.
@@ -49,10 +57,32 @@ pub struct MovingMesh {
     params: DistanceParams,
     times: Vec<f64>,
     meshes: Vec<TriMesh>,
-    /// Motion between sample k and k+1; None where the triangles change.
-    segments: Vec<Option<Segment>>,
-    /// The distances of the first sample, if all others are moved copies of it.
-    rigid: Option<Arc<MeshDistance>>,
+    /// The best rigid motion to each sample from the body, or from the first one with its triangles.
+    poses: Vec<Pose>,
+    /// What leads from sample k to k+1.
+    between: Vec<Between>,
+    /// What all samples are moved copies of, if they are.
+    rigid: Option<Body>,
+    /// Distances of the samples that are being blended, by their index.
+    blended: Mutex<Vec<(usize, Arc<MeshDistance>)>>,
+}
+
+/// A mesh in its own space.
+#[derive(Clone)]
+struct Body {
+    mesh: Arc<TriMesh>,
+    distance: Arc<MeshDistance>,
+}
+
+/// How one sample becomes the next.
+enum Between {
+    /// The triangles stay.
+    Moved(Segment),
+    /// The triangles change; the first sample moves along its velocities.
+    Carried,
+    /// The triangles change and the distances are blended; no point is further than this from the other
+    /// surface.
+    Blended(f64),
 }
 
 /// The rigid part of the motion from one sample to the next.
@@ -79,8 +109,20 @@ impl Segment {
 }
 
 impl MovingMesh {
-    /// Samples at strictly growing times, seconds. One sample is a mesh at rest.
+    /// Samples at strictly growing times, in any unit, frames for example. One sample is a mesh at rest.
+    /// Velocities that samples carry are lengths a unit of time.
     pub fn from_samples(
+        name: &str,
+        samples: Vec<(f64, TriMesh)>,
+        params: &DistanceParams,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        Self::continued(None, name, samples, params, cancel)
+    }
+
+    /// The same after other samples: a body that has only moved since keeps its distances.
+    pub fn continued(
+        earlier: Option<&MovingMesh>,
         name: &str,
         samples: Vec<(f64, TriMesh)>,
         params: &DistanceParams,
@@ -88,26 +130,42 @@ impl MovingMesh {
     ) -> Result<Self> {
         let (times, meshes): (Vec<f64>, Vec<TriMesh>) = samples.into_iter().unzip();
         check_samples(name, &times, &meshes)?;
-        let poses = rigid_poses(&meshes);
-        let segments = (0..meshes.len() - 1).map(|k| segment(&meshes, &poses, k)).collect();
-        let still = |k: usize| residual(&meshes[0], &meshes[k], &poses[k]);
-        let size = meshes[0].bounds().size().norm() + 0.01 * meshes[0].bounds().hi.amax();
-        let same = meshes.iter().all(|m| same_triangles(m, &meshes[0]));
-        let rigid = same && (1..meshes.len()).all(|k| still(k) <= RIGID * size);
-        let rigid =
-            if rigid { Some(Arc::new(MeshDistance::new(&meshes[0], name, params, cancel)?)) } else { None };
-        Ok(Self { name: name.to_string(), params: *params, times, meshes, segments, rigid })
+        let body = earlier.filter(|e| e.params.cell == params.cell).and_then(|e| e.rigid.clone());
+        let body = body.filter(|b| fits(&b.mesh, &meshes, &rigid_poses(&b.mesh, &meshes)));
+        let poses = rigid_poses(body.as_ref().map_or(&meshes[0], |b| &b.mesh), &meshes);
+        let rigid = match body {
+            None if fits(&meshes[0], &meshes, &poses) => {
+                let distance = Arc::new(MeshDistance::new(&meshes[0], name, params, cancel)?);
+                Some(Body { mesh: Arc::new(meshes[0].clone()), distance })
+            }
+            found => found,
+        };
+        let between = (0..meshes.len() - 1).map(|k| between(&meshes, &poses, k)).collect();
+        let blended = Mutex::new(Vec::new());
+        Ok(Self { name: name.to_string(), params: *params, times, meshes, poses, between, rigid, blended })
     }
 
-    /// Whether all samples are moved copies of the first.
+    /// Whether all samples are moved copies of one mesh.
     pub fn is_rigid(&self) -> bool {
         self.rigid.is_some()
     }
 
     /// Whether it is the same at all times.
     pub fn is_at_rest(&self) -> bool {
-        let moves = |s: &Option<Segment>| s.is_none_or(|s| s.from != s.to);
-        self.is_rigid() && !self.segments.iter().any(moves)
+        let rests = |b: &Between| matches!(b, Between::Moved(s) if s.from == s.to);
+        self.is_rigid() && self.between.iter().all(rests)
+    }
+
+    /// The mesh that is placed by [`MovingMesh::motion_at`] if the samples are copies of one, else the
+    /// first sample.
+    pub fn body(&self) -> &TriMesh {
+        self.rigid.as_ref().map_or(&self.meshes[0], |b| &b.mesh)
+    }
+
+    /// The sample at exactly this time, or else the mesh as it is then.
+    pub fn sample_at(&self, time: f64) -> TriMesh {
+        let given = self.times.iter().position(|t| *t == time);
+        given.map_or_else(|| self.mesh_at(time).0, |k| self.meshes[k].clone())
     }
 
     /// The segment that holds a time, and the fraction of the way through it, held at the ends.
@@ -124,11 +182,12 @@ impl MovingMesh {
     /// The identity for a mesh that deforms: its shape is in world space already.
     pub fn motion_at(&self, time: f64) -> Motion {
         let (k, s) = self.locate(time);
-        match self.segments.get(k) {
-            Some(Some(segment)) if self.is_rigid() => {
+        match self.between.get(k) {
+            Some(Between::Moved(segment)) if self.is_rigid() => {
                 let motion = segment.motion(s, self.times[k + 1] - self.times[k]);
                 if self.is_outside(time) { Motion::at_rest(motion.pose) } else { motion }
             }
+            None if self.is_rigid() => Motion::at_rest(self.poses[0]),
             _ => Motion::at_rest(Pose::identity()),
         }
     }
@@ -140,8 +199,8 @@ impl MovingMesh {
     /// Positions and velocities of the vertices at a time, with the triangles they belong to.
     pub fn mesh_at(&self, time: f64) -> (TriMesh, Vec<Vec3>) {
         let (k, s) = self.locate(time);
-        match self.segments.get(k) {
-            Some(Some(segment)) => {
+        match self.between.get(k) {
+            Some(Between::Moved(segment)) => {
                 let (positions, velocities) = self.interpolate(k, s, segment, self.is_outside(time));
                 (TriMesh::new(positions, self.meshes[k].triangles.clone()), velocities)
             }
@@ -166,10 +225,8 @@ impl MovingMesh {
     fn extrapolate(&self, k: usize, s: f64, time: f64) -> (TriMesh, Vec<Vec3>) {
         let k = if s >= 1.0 { k + 1 } else { k };
         let mesh = &self.meshes[k];
-        let given = mesh.attribute("velocity").or(mesh.attribute("v")).filter(|a| a.width == 3);
-        let velocity = |v: &[f32]| Vec3::new(v[0] as f64, v[1] as f64, v[2] as f64);
-        let velocities: Vec<Vec3> = match given {
-            Some(a) if !self.is_outside(time) => a.data.chunks_exact(3).map(velocity).collect(),
+        let velocities = match velocities(mesh) {
+            Some(given) if !self.is_outside(time) => given,
             _ => vec![Vec3::zeros(); mesh.positions.len()],
         };
         let ahead = if self.is_outside(time) { 0.0 } else { time - self.times[k] };
@@ -177,19 +234,94 @@ impl MovingMesh {
         (TriMesh::new(positions, mesh.triangles.clone()), velocities)
     }
 
-    /// The shape at time `to`, for a step that began at `from`. A rigid one is in the space of the first
-    /// sample and placed by [`MovingMesh::motion_at`]; a deforming one is in world space.
-    pub fn shape_at(&self, from: f64, to: f64, cancel: &Cancel) -> Result<Arc<dyn SolidShape>> {
-        if let Some(distance) = &self.rigid {
+    /// The furthest that any point goes between two times.
+    pub fn travel(&self, from: f64, to: f64) -> f64 {
+        let gone = |(a, b): (&Vec3, &Vec3)| (b - a).norm();
+        if self.is_rigid() {
+            let (a, b) = (self.motion_at(from).pose, self.motion_at(to).pose);
+            let corners = self.body().bounds().corners();
+            return corners.iter().map(|c| (b.to_world(c) - a.to_world(c)).norm()).fold(0.0, f64::max);
+        }
+        let (k, s) = self.locate(to);
+        match self.between.get(k) {
+            Some(Between::Blended(furthest)) => {
+                let begin = if self.locate(from).0 == k { self.locate(from).1 } else { 0.0 };
+                furthest * (s - begin)
+            }
+            _ => {
+                let ((a, _), (b, _)) = (self.mesh_at(from), self.mesh_at(to));
+                a.positions.iter().zip(&b.positions).map(gone).fold(0.0, f64::max)
+            }
+        }
+    }
+
+    /// The shape at time `to` for a step that began at `from` and takes `seconds`. A rigid one is in the
+    /// space of its body and placed by [`MovingMesh::motion_at`]; the others do not need a place.
+    pub fn shape_at(
+        &self,
+        from: f64,
+        to: f64,
+        seconds: f64,
+        cancel: &Cancel,
+    ) -> Result<Arc<dyn SolidShape>> {
+        if let Some(body) = &self.rigid {
+            return Ok(body.distance.clone());
+        }
+        let (k, s) = self.locate(to);
+        // Lengths a unit of time become lengths a second.
+        let rate = if seconds > 0.0 { (to - from) / seconds } else { 0.0 };
+        if let Some(Between::Blended(furthest)) = self.between.get(k)
+            && !self.is_outside(to)
+        {
+            let ends = [self.distances_of(k, cancel)?, self.distances_of(k + 1, cancel)?];
+            if ends.iter().all(|d| !d.is_thin()) {
+                let duration = self.times[k + 1] - self.times[k];
+                return Ok(Arc::new(MorphedMesh::new(ends, s, rate / duration, *furthest)));
+            }
+        }
+        self.deformed(from, to, seconds, rate, cancel)
+    }
+
+    fn deformed(
+        &self,
+        from: f64,
+        to: f64,
+        seconds: f64,
+        rate: f64,
+        cancel: &Cancel,
+    ) -> Result<Arc<dyn SolidShape>> {
+        let (mesh, given) = self.mesh_at(to);
+        let (before, _) = self.mesh_at(from);
+        let distance = MeshDistance::new(&mesh, &self.name, &self.params, cancel)?;
+        let shape = if before.triangles == mesh.triangles && seconds > 0.0 {
+            let steps = before.positions.iter().zip(&mesh.positions);
+            let velocities = steps.map(|(a, b)| (b - a) / seconds).collect();
+            DeformedMesh::new(mesh, before.positions, velocities, distance)
+        } else {
+            let before = mesh.positions.clone();
+            DeformedMesh::new(mesh, before, given.iter().map(|v| v * rate).collect(), distance)
+        };
+        Ok(Arc::new(shape))
+    }
+
+    /// The distances of a sample; the last few are kept.
+    fn distances_of(&self, k: usize, cancel: &Cancel) -> Result<Arc<MeshDistance>> {
+        let mut kept = self.blended.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some((_, distance)) = kept.iter().find(|(n, _)| *n == k) {
             return Ok(distance.clone());
         }
-        let (mesh, velocities) = self.mesh_at(to);
-        let (before, _) = self.mesh_at(from);
-        let before =
-            if before.triangles == mesh.triangles { before.positions } else { mesh.positions.clone() };
-        let distance = MeshDistance::new(&mesh, &self.name, &self.params, cancel)?;
-        Ok(Arc::new(DeformedMesh::new(mesh, before, velocities, distance)))
+        let distance = Arc::new(MeshDistance::new(&self.meshes[k], &self.name, &self.params, cancel)?);
+        kept.retain(|(n, _)| n.abs_diff(k) <= 1);
+        kept.push((k, distance.clone()));
+        Ok(distance)
     }
+}
+
+/// The velocities that a mesh carries.
+fn velocities(mesh: &TriMesh) -> Option<Vec<Vec3>> {
+    let given = mesh.attribute("velocity").or(mesh.attribute("v")).filter(|a| a.width == 3)?;
+    let vector = |v: &[f32]| Vec3::new(v[0] as f64, v[1] as f64, v[2] as f64);
+    Some(given.data.chunks_exact(3).map(vector).collect())
 }
 
 fn check_samples(name: &str, times: &[f64], meshes: &[TriMesh]) -> Result<()> {
@@ -200,9 +332,9 @@ fn check_samples(name: &str, times: &[f64], meshes: &[TriMesh]) -> Result<()> {
         return Err(Error::geometry(name, format!("sample times {times:?} do not grow")));
     }
     for (time, mesh) in times.iter().zip(meshes) {
-        mesh.check(&format!("{name} at {time} s"))?;
+        mesh.check(&format!("{name} at {time}"))?;
         if mesh.is_empty() {
-            return Err(Error::geometry(name, format!("has no triangles at {time} s")));
+            return Err(Error::geometry(name, format!("has no triangles at {time}")));
         }
     }
     Ok(())
@@ -212,33 +344,50 @@ fn same_triangles(a: &TriMesh, b: &TriMesh) -> bool {
     a.positions.len() == b.positions.len() && a.triangles == b.triangles
 }
 
-/// For each sample the best rigid motion from the first one with the same triangles.
-fn rigid_poses(meshes: &[TriMesh]) -> Vec<Pose> {
-    let mut base = 0;
-    let pose = |k: usize| {
-        if !same_triangles(&meshes[k], &meshes[base]) {
-            base = k;
+/// For each sample the best rigid motion from the body, or from the first sample with its triangles.
+fn rigid_poses(body: &TriMesh, meshes: &[TriMesh]) -> Vec<Pose> {
+    let mut base = body;
+    let pose = |mesh| {
+        if !same_triangles(mesh, base) {
+            base = mesh;
         }
-        let identical = meshes[k].positions == meshes[base].positions;
         // A copy has the identity exactly, not to round-off.
-        if identical {
+        if mesh.positions == base.positions {
             Pose::identity()
         } else {
-            closest_motion(&meshes[base].positions, &meshes[k].positions).0
+            closest_motion(&base.positions, &mesh.positions).0
         }
     };
-    (0..meshes.len()).map(pose).collect()
+    meshes.iter().map(pose).collect()
 }
 
-fn residual(first: &TriMesh, mesh: &TriMesh, pose: &Pose) -> f64 {
-    let left = |(x, y): (&Vec3, &Vec3)| (pose.to_world(x) - y).norm();
-    first.positions.iter().zip(&mesh.positions).map(left).fold(0.0, f64::max)
+/// Whether all meshes are copies of the body, moved by the poses.
+fn fits(body: &TriMesh, meshes: &[TriMesh], poses: &[Pose]) -> bool {
+    let size = body.bounds().size().norm() + 0.01 * body.bounds().hi.amax();
+    let left = |mesh: &TriMesh, pose: &Pose| {
+        let one = |(x, y): (&Vec3, &Vec3)| (pose.to_world(x) - y).norm();
+        body.positions.iter().zip(&mesh.positions).map(one).fold(0.0, f64::max)
+    };
+    meshes.iter().zip(poses).all(|(m, p)| same_triangles(m, body) && left(m, p) <= RIGID * size)
 }
 
-fn segment(meshes: &[TriMesh], poses: &[Pose], k: usize) -> Option<Segment> {
-    if !same_triangles(&meshes[k], &meshes[k + 1]) {
-        return None;
+fn between(meshes: &[TriMesh], poses: &[Pose], k: usize) -> Between {
+    if same_triangles(&meshes[k], &meshes[k + 1]) {
+        return Between::Moved(segment(meshes, poses, k));
     }
+    if velocities(&meshes[k]).is_some() {
+        return Between::Carried;
+    }
+    let far = |mesh: &TriMesh, tree: &Bvh| {
+        let one = |p: &Vec3| tree.closest(p, f64::INFINITY).map_or(0.0, |c| c.distance);
+        mesh.positions.iter().map(one).fold(0.0, f64::max)
+    };
+    let trees = [Bvh::new(&meshes[k]), Bvh::new(&meshes[k + 1])];
+    Between::Blended(far(&meshes[k], &trees[1]).max(far(&meshes[k + 1], &trees[0])))
+}
+
+/// The motion between two samples with the same triangles.
+fn segment(meshes: &[TriMesh], poses: &[Pose], k: usize) -> Segment {
     // The neighbours that share the triangles, and so the body's space.
     let first = if k > 0 && same_triangles(&meshes[k - 1], &meshes[k]) { k - 1 } else { k };
     let more = k + 2 < meshes.len() && same_triangles(&meshes[k + 1], &meshes[k + 2]);
@@ -246,7 +395,7 @@ fn segment(meshes: &[TriMesh], poses: &[Pose], k: usize) -> Option<Segment> {
     let middle = meshes[k].positions.iter().sum::<Vec3>() / meshes[k].positions.len().max(1) as f64;
     let middle = poses[k - first].to_local(&middle);
     let [from, to] = [poses[k - first], poses[k - first + 1]];
-    Some(Segment { from, to, centre: straightest(poses, &middle) })
+    Segment { from, to, centre: straightest(poses, &middle) }
 }
 
 /// The point of a body whose path through the poses is straightest; for two poses, that moves least.

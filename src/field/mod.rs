@@ -2,14 +2,18 @@
 
 mod collider_deform;
 mod collider_mesh;
+mod collider_morph;
 mod particles;
 mod scatter;
+mod solid;
 mod solids;
 mod velocity;
 
 pub use collider_deform::DeformedMesh;
 pub use collider_mesh::MovingMesh;
+pub use collider_morph::MorphedMesh;
 pub use particles::{Affine, Particles, TileBox};
 pub use scatter::{Block, add_hats, gather_blocks, volume_at_centres};
-pub use solids::{Solid, SolidShape, Solids, Wall};
+pub use solid::{Container, Solid, SolidShape, Wall};
+pub use solids::Solids;
 pub use velocity::{FacePatch, NearPatch, VelocityPatch, face_offset};

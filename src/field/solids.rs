@@ -2,104 +2,65 @@
 //!
 //! Distances are negative inside a solid. The closed sides of the domain are half-spaces of solid.
 //! A thin solid (a cup without thickness, a leaf) has no inside; it is felt only through
-//! [`Solids::crosses`] and [`Solids::path_crosses`].
+//! [`Solids::crosses`], [`Solids::path_crosses`] and [`Solids::barred`].
+//!
+//! A path is looked at in the coordinates of the moving solid, each end where the solid is at that
+//! time. The end of one step is the beginning of the next to the last bit, so a path that is held back
+//! wherever it crosses never changes sides.
+//!
+//! Who asks many questions in one place, such as a tile of a grid, asks [`Solids::near`] first: it
+//! answers the same for everything within a box, and looks only at solids and faces that reach it.
 
-use crate::math::{Aabb, Motion, Pose, Vec3};
+use super::solid::{Solid, Wall};
+use crate::math::{Aabb, Vec3};
 use std::sync::Arc;
-
-/// A shape in its own coordinates.
-pub trait SolidShape: Send + Sync {
-    /// Signed distance, negative inside; exact near the surface.
-    fn distance(&self, x: &Vec3) -> f64;
-    /// A box round the surface.
-    fn bounds(&self) -> Aabb;
-    /// Whether the shape has no inside and separates liquid by [`SolidShape::crosses`] alone.
-    fn is_thin(&self) -> bool {
-        false
-    }
-    /// Whether the segment from a to b meets the surface.
-    fn crosses(&self, _a: &Vec3, _b: &Vec3) -> bool {
-        false
-    }
-    /// Whether a point that goes from a to b during the step meets the surface on its way, each end in
-    /// the shape's coordinates at that time; more than [`SolidShape::crosses`] only if it deforms.
-    fn path_crosses(&self, a: &Vec3, b: &Vec3) -> bool {
-        self.crosses(a, b)
-    }
-    /// Velocity of the surface near x in the shape's own coordinates; zero unless it deforms.
-    fn deformation(&self, _x: &Vec3) -> Vec3 {
-        Vec3::zeros()
-    }
-}
-
-/// How liquid behaves at a wall.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Wall {
-    /// Liquid takes the wall's velocity instead of sliding along it.
-    pub stick: bool,
-    /// Share of the sliding velocity that the wall takes away in a step, 0 to 1.
-    pub friction: f64,
-}
-
-/// A shape placed in the world.
-#[derive(Clone)]
-pub struct Solid {
-    pub name: String,
-    pub shape: Arc<dyn SolidShape>,
-    /// World lengths are this many local lengths.
-    pub scale: f64,
-    pub motion: Motion,
-    /// Where it was when the present step began.
-    pub before: Pose,
-    /// Whether it moves at any time; the others are measured once and for all.
-    pub animated: bool,
-    pub wall: Wall,
-}
-
-impl Solid {
-    fn to_local(&self, pose: &Pose, x: &Vec3) -> Vec3 {
-        pose.to_local(x) / self.scale
-    }
-
-    /// Signed distance at a world position, metres.
-    pub fn distance(&self, x: &Vec3) -> f64 {
-        self.shape.distance(&self.to_local(&self.motion.pose, x)) * self.scale
-    }
-
-    /// Velocity of the solid's material at a world position.
-    pub fn velocity(&self, x: &Vec3) -> Vec3 {
-        let own = self.shape.deformation(&self.to_local(&self.motion.pose, x)) * self.scale;
-        self.motion.velocity_at(x) + self.motion.pose.rotation * own
-    }
-
-    /// A world box round the solid, now and at the beginning of the step.
-    pub fn bounds(&self) -> Aabb {
-        let local = self.shape.bounds();
-        let corners = local.corners().map(|c| c * self.scale);
-        let placed = |pose: &Pose| Aabb::of_points(&corners.map(|c| pose.to_world(&c)));
-        placed(&self.motion.pose).union(&placed(&self.before))
-    }
-}
 
 /// Everything solid at one time.
 #[derive(Clone, Default)]
 pub struct Solids {
-    solids: Vec<Solid>,
-    bounds: Vec<Aabb>,
+    solids: Vec<Placed>,
     /// The domain, with the sides that are walls: `closed[axis][0]` the lower, `[1]` the upper.
     domain: Option<Aabb>,
     closed: [[bool; 2]; 3],
     domain_wall: Wall,
+    max_speed: f64,
+}
+
+/// A solid with what is asked of it most often.
+#[derive(Clone)]
+struct Placed {
+    solid: Arc<Solid>,
+    /// Where it can be met at all during the step.
+    bounds: Aabb,
+    thin: bool,
 }
 
 impl Solids {
     pub fn new(solids: Vec<Solid>, domain: Option<Aabb>, closed: [[bool; 2]; 3], domain_wall: Wall) -> Self {
-        let bounds = solids.iter().map(Solid::bounds).collect();
-        Self { solids, bounds, domain, closed, domain_wall }
+        let max_speed = solids.iter().map(|s| s.max_speed(domain.as_ref())).fold(0.0, f64::max);
+        let place = |s: Solid| Placed { bounds: s.bounds(), thin: s.shape.is_thin(), solid: Arc::new(s) };
+        Self { solids: solids.into_iter().map(place).collect(), domain, closed, domain_wall, max_speed }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Solid> {
-        self.solids.iter()
+        self.solids.iter().map(|p| &*p.solid)
+    }
+
+    /// The part of the solids that matters within a box: distances up to `reach` and paths inside the
+    /// box are answered as by all of them.
+    pub fn near(&self, within: &Aabb, reach: f64) -> Self {
+        let wide = within.grow(reach);
+        let part = |p: &Placed| {
+            if !p.bounds.overlaps(&wide) {
+                return None;
+            }
+            if !p.thin {
+                return Some(p.clone());
+            }
+            let solid = p.solid.part(within)?;
+            Some(Placed { solid: Arc::new(solid), ..*p })
+        };
+        Self { solids: self.solids.iter().filter_map(part).collect(), ..*self }
     }
 
     pub fn domain(&self) -> Option<Aabb> {
@@ -123,47 +84,48 @@ impl Solids {
         (0..3).any(|a| (!self.closed[a][0] && x[a] < b.lo[a]) || (!self.closed[a][1] && x[a] > b.hi[a]))
     }
 
-    /// Distance to the nearest solid that is animated or not, at most `reach`.
-    fn distance_to(&self, x: &Vec3, reach: f64, animated: bool) -> f64 {
-        let mut nearest = reach;
-        for (solid, bounds) in self.solids.iter().zip(&self.bounds) {
-            let wanted = solid.animated == animated && !solid.shape.is_thin();
+    /// The nearest solid of those wanted and its distance, if that is less than `limit`.
+    fn nearest_of(
+        &self,
+        x: &Vec3,
+        limit: f64,
+        wanted: impl Fn(&Solid) -> bool,
+    ) -> (f64, Option<&Solid>) {
+        let mut nearest = (limit, None);
+        for Placed { solid, bounds, thin } in &self.solids {
             // Outside its box the distance is at least that to the box.
-            if wanted && bounds.distance_squared(x) < nearest.max(0.0).powi(2).max(f64::MIN_POSITIVE) {
-                nearest = nearest.min(solid.distance(x));
+            let in_reach = bounds.distance_squared(x) <= nearest.0.max(0.0).powi(2);
+            if !thin && in_reach && wanted(solid) {
+                let d = solid.distance_within(x, nearest.0.abs());
+                if d < nearest.0 {
+                    nearest = (d, Some(&**solid));
+                }
             }
         }
         nearest
     }
 
-    /// Distance to the solids that never move and to the domain's walls, cut off at `reach`.
+    /// Distance to the solids that never move and to the domain's walls, cut off at `reach` on either side.
     pub fn resting_distance(&self, x: &Vec3, reach: f64) -> f64 {
-        self.distance_to(x, reach.min(self.domain_distance(x)), false)
+        self.nearest_of(x, reach.min(self.domain_distance(x)), |s| !s.animated).0
     }
 
-    /// Distance to the animated solids, cut off at `reach`.
+    /// Distance to the animated solids, cut off at `reach` on either side.
     pub fn moving_distance(&self, x: &Vec3, reach: f64) -> f64 {
-        self.distance_to(x, reach, true)
+        self.nearest_of(x, reach, |s| s.animated).0
     }
 
-    /// Distance to the nearest solid or domain wall, cut off at `reach`.
+    /// Distance to the nearest solid or domain wall, cut off at `reach`; within a solid, however deep, it is exact.
     pub fn distance(&self, x: &Vec3, reach: f64) -> f64 {
-        self.resting_distance(x, reach).min(self.moving_distance(x, reach))
+        match self.nearest_of(x, reach.min(self.domain_distance(x)), |_| true) {
+            (d, Some(solid)) if d < 0.0 => d.min(solid.distance(x)),
+            (d, _) => d,
+        }
     }
 
     /// The nearest solid within `reach`; None if a domain wall is nearer.
     pub fn nearest(&self, x: &Vec3, reach: f64) -> Option<&Solid> {
-        let mut nearest = reach.min(self.domain_distance(x));
-        let mut found = None;
-        for (solid, bounds) in self.solids.iter().zip(&self.bounds) {
-            if !solid.shape.is_thin() && bounds.distance_squared(x) <= nearest.max(0.0).powi(2) {
-                let d = solid.distance(x);
-                if d < nearest {
-                    (nearest, found) = (d, Some(solid));
-                }
-            }
-        }
-        found
+        self.nearest_of(x, reach.min(self.domain_distance(x)), |_| true).1
     }
 
     /// Velocity of the nearest solid at x; zero at the domain's walls and where nothing is near.
@@ -181,25 +143,21 @@ impl Solids {
 
     /// Whether some solid moves at some time.
     pub fn any_animated(&self) -> bool {
-        self.solids.iter().any(|s| s.animated)
+        self.solids.iter().any(|p| p.solid.animated)
     }
 
-    /// The greatest speed of a corner of a solid's box, m/s.
+    /// No point of a solid is faster than this, m/s.
     pub fn max_speed(&self) -> f64 {
-        let speed = |(s, b): (&Solid, &Aabb)| {
-            let fastest = |m: f64, c: &Vec3| m.max(s.motion.velocity_at(c).norm());
-            if s.animated { b.corners().iter().fold(0.0, fastest) } else { 0.0 }
-        };
-        self.solids.iter().zip(&self.bounds).map(speed).fold(0.0, f64::max)
+        self.max_speed
     }
 
     pub fn any_thin(&self) -> bool {
-        self.solids.iter().any(|s| s.shape.is_thin())
+        self.solids.iter().any(|p| p.thin)
     }
 
     /// World boxes of the animated solids.
     pub fn animated_bounds(&self) -> impl Iterator<Item = &Aabb> {
-        self.solids.iter().zip(&self.bounds).filter(|(s, _)| s.animated).map(|(_, b)| b)
+        self.solids.iter().filter(|p| p.solid.animated).map(|p| &p.bounds)
     }
 
     /// Direction in which the distance grows fastest at x, from differences over `step`.
@@ -216,38 +174,48 @@ impl Solids {
 
     /// Whether the segment from a to b meets a thin solid, at the end of the step.
     pub fn crosses(&self, a: &Vec3, b: &Vec3) -> bool {
-        self.thin(a, b).any(|s| {
-            let pose = &s.motion.pose;
-            s.shape.crosses(&s.to_local(pose, a), &s.to_local(pose, b))
-        })
+        self.thin(a, b).any(|s| s.crosses(a, b))
     }
 
     /// Whether a point that goes from a to b during the step meets a thin solid on its way.
     pub fn path_crosses(&self, a: &Vec3, b: &Vec3) -> bool {
-        self.thin(a, b)
-            .any(|s| s.shape.path_crosses(&s.to_local(&s.before, a), &s.to_local(&s.motion.pose, b)))
+        self.thin(a, b).any(|s| s.path_crosses(a, b))
     }
 
-    /// Where the nearest thin solid carries a point during the step.
+    /// Where a point that was at x when the step began is carried by the nearest thin solid.
     pub fn carried(&self, x: &Vec3) -> Vec3 {
-        let near = |(s, b): &(&Solid, &Aabb)| s.shape.is_thin() && b.contains(x);
-        let solid = self.solids.iter().zip(&self.bounds).find(near);
-        solid.map_or(*x, |(s, _)| s.motion.pose.to_world(&s.before.to_local(x)))
+        let near = |p: &&Placed| p.thin && p.bounds.contains(x);
+        let distance = |s: &Solid| s.distance(x).abs();
+        let solids = self.solids.iter().filter(near).map(|p| &*p.solid);
+        let nearest = solids.min_by(|p, q| distance(p).total_cmp(&distance(q)));
+        nearest.map_or(*x, |s| s.carried(x))
     }
 
+    /// Where a point ends that would go from a to b but for thin solids: None if nothing is in its way.
+    /// The solid that it meets carries it along from a; between two that close on each other it ends on
+    /// the side of the last that it meets.
+    pub fn barred(&self, a: &Vec3, b: &Vec3) -> Option<Vec3> {
+        let mut barred = None;
+        for _ in 0..4 {
+            let end = barred.unwrap_or(*b);
+            let Some(solid) = self.thin(a, &end).find(|s| s.path_crosses(a, &end)) else { break };
+            barred = Some(solid.carried(a));
+        }
+        barred
+    }
+
+    /// Thin solids whose box the path from a to b enters.
     fn thin(&self, a: &Vec3, b: &Vec3) -> impl Iterator<Item = &Solid> {
         let segment = Aabb::of_points([a, b]);
-        self.solids
-            .iter()
-            .zip(&self.bounds)
-            .filter(move |(s, bounds)| s.shape.is_thin() && bounds.overlaps(&segment))
-            .map(|(s, _)| s)
+        self.solids.iter().filter(move |p| p.thin && p.bounds.overlaps(&segment)).map(|p| &*p.solid)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::SolidShape;
+    use crate::math::{Motion, Pose};
 
     struct Ball;
     impl SolidShape for Ball {

@@ -237,6 +237,16 @@ impl Bvh {
         });
     }
 
+    /// Append the corners of the triangles that share a point with the box.
+    pub fn corners_in(&self, bounds: &Aabb, out: &mut Vec<[Vec3; 3]>) {
+        self.walk_box(bounds, |t| {
+            if triangle_overlaps_box(&self.corners[t], bounds) {
+                out.push(self.corners[t]);
+            }
+            true
+        });
+    }
+
     fn walk_box(&self, bounds: &Aabb, mut visit: impl FnMut(usize) -> bool) {
         if self.is_empty() || !bounds.overlaps(&self.bounds()) {
             return;

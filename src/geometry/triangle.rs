@@ -110,6 +110,12 @@ fn exact(p: &Vec3) -> Coord3D<f64> {
     Coord3D { x: p.x, y: p.y, z: p.z }
 }
 
+/// det(q−p, r−p, x−p) with its exact sign: positive in front of the triangle pqr.
+pub(super) fn height_sign(corners: &[Vec3; 3], x: &Vec3) -> f64 {
+    let [p, q, r] = corners.each_ref().map(exact);
+    -orient3d(p, q, r, exact(x))
+}
+
 /// Where the segment from a to b passes through the triangle: the fraction of the way, and whether it
 /// enters from the front.
 pub fn segment_crosses(corners: &[Vec3; 3], a: &Vec3, b: &Vec3) -> Option<(f64, bool)> {

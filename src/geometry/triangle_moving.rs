@@ -4,9 +4,10 @@
 //! f(s) = det(q−p, r−p, x−p) is zero; the point passes through if it is then inside the triangle. Roots
 //! are found by bisection between the extrema of f, so none is lost, and the inside test allows
 //! [`SLACK`] of the triangle's size: in doubt the answer is yes, since a wall that stops a little too
-//! much leaks nothing.
+//! much leaks nothing. At the two ends f has the exact sign [She97], so that a point which ends one step
+//! on a side begins the next on the same.
 
-use super::triangle::closest_on_triangle;
+use super::triangle::{closest_on_triangle, height_sign};
 use crate::math::Vec3;
 
 /// How far outside a triangle still counts as on it, as a part of its size.
@@ -19,6 +20,9 @@ pub fn moving_triangle_meets(p: [&[Vec3; 3]; 2], x: [&Vec3; 2]) -> bool {
         (std::array::from_fn(|i| mix(&p[0][i], &p[1][i])), mix(x[0], x[1]))
     };
     let volume = |s: f64| {
+        if s == 0.0 || s == 1.0 {
+            return height_sign(p[s as usize], x[s as usize]);
+        }
         let ([a, b, c], y) = at(s);
         (b - a).cross(&(c - a)).dot(&(y - a))
     };

@@ -122,13 +122,30 @@ impl MeshDistance {
 
     /// Interpolated distance, held between −band and band.
     pub fn distance(&self, x: &Vec3) -> f64 {
+        self.interpolate(x).0
+    }
+
+    /// The distance where its size is less than `reach`, which may be infinite, and elsewhere a number
+    /// of the same sign that is at least as large. Interpolated in the band, from the tree beyond it.
+    pub fn distance_within(&self, x: &Vec3, reach: f64) -> f64 {
+        let (d, whole) = self.interpolate(x);
+        if whole || d.abs() >= reach {
+            return d;
+        }
+        // The band is at least two cells wide, so the sign is certain where a node is beyond it.
+        self.bvh.closest(x, f64::INFINITY).map_or(d, |c| c.distance.copysign(d))
+    }
+
+    /// Interpolated distance, and whether the nodes round x are all in the band.
+    fn interpolate(&self, x: &Vec3) -> (f64, bool) {
         let g = self.tiles.to_grid(x);
         let base = g.map(f64::floor);
         let [u, v, w] = (g - base).into();
         let d = self.nodes(base);
         let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
         let row = |i: usize| mix(d[i], d[i + 1], u);
-        mix(mix(row(0), row(2), v), mix(row(4), row(6), v), w)
+        let mixed = mix(mix(row(0), row(2), v), mix(row(4), row(6), v), w);
+        (mixed, d.iter().all(|v| v.abs() < self.band * (1.0 - 1e-12)))
     }
 
     /// Gradient of the interpolated distance; zero beyond the band.

@@ -112,6 +112,9 @@ pub struct Collider {
     /// Where it stands and how it moves.
     #[serde(default)]
     pub transform: Transform,
+    /// Whether it holds liquid inside: everything outside its shape, which must be closed, is solid.
+    #[serde(default)]
+    pub container: bool,
     /// How liquid meets it.
     #[serde(default)]
     pub wall: Wall,

@@ -72,7 +72,9 @@ impl Scene {
 
     fn thin_walls(&self, found: &mut Vec<Finding>) {
         for (i, c) in self.colliders.iter().enumerate() {
-            let Some(thickness) = c.shape.thickness().map(|t| t * c.transform.scale) else { continue };
+            // What a container is made of has no end.
+            let thickness = if c.container { None } else { c.shape.thickness() };
+            let Some(thickness) = thickness.map(|t| t * c.transform.scale) else { continue };
             if thickness < self.cell() {
                 let message = format!(
                     "\"{}\" is {} thick, a cell is {}: it still holds liquid, but both sides share cells; thicker walls or smaller cells are safer",
@@ -147,7 +149,8 @@ impl Scene {
 fn holds(collider: &Collider, inner: &Aabb, frame: f64) -> bool {
     let Ok(Some((shape, at))) = collider.shape.scaled(collider.transform.scale).solid() else { return false };
     let pose = collider.transform.pose(frame);
-    inner.corners().iter().all(|x| shape.distance(&at.to_local(&pose.to_local(x))) <= 0.0)
+    let outward = if collider.container { -1.0 } else { 1.0 };
+    inner.corners().iter().all(|x| outward * shape.distance(&at.to_local(&pose.to_local(x))) <= 0.0)
 }
 
 /// A length in the unit that a person would use.

@@ -110,15 +110,23 @@ pub enum ShapeSpec {
         /// Scene units in a unit of the file.
         #[serde(default = "one")]
         scale: f64,
+        /// Width of the cells that its distance is kept in, scene units; those of the liquid when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<f64>,
     },
-    /// A deforming mesh: files at frames, which need not be whole. Between two frames the vertices move in
-    /// straight lines.
+    /// A mesh at several frames, which need not be whole. What the samples share as a rigid motion is
+    /// followed as one, so that a thing that turns keeps its size; what is left moves in straight lines. Where the
+    /// triangles change from one file to the next, the vertex attribute `velocity` (or `v`) tells the
+    /// motion, or else one surface is blended into the other.
     Samples {
         /// Pairs of frame and file, frames rising.
         files: Vec<(f64, String)>,
         /// Scene units in a unit of the files.
         #[serde(default = "one")]
         scale: f64,
+        /// Width of the cells that its distance is kept in, scene units; those of the liquid when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        detail: Option<f64>,
     },
 }
 
@@ -208,7 +216,9 @@ impl ShapeSpec {
                 [radius, thickness, foot].into_iter().chain(depth).for_each(|x| *x *= by);
             }
             ShapeSpec::Torus { radius, tube } => [radius, tube].into_iter().for_each(|x| *x *= by),
-            ShapeSpec::Mesh { scale, .. } | ShapeSpec::Samples { scale, .. } => *scale *= by,
+            ShapeSpec::Mesh { scale, detail, .. } | ShapeSpec::Samples { scale, detail, .. } => {
+                [scale].into_iter().chain(detail).for_each(|x| *x *= by);
+            }
         }
         shape
     }
@@ -228,6 +238,14 @@ impl ShapeSpec {
             _ => (None, &[][..]),
         };
         one.into_iter().chain(many.iter().map(|f| f.1.as_str()))
+    }
+
+    /// Width of the cells that the distance of a mesh is kept in, if the scene says it.
+    pub fn detail(&self) -> Option<f64> {
+        match self {
+            ShapeSpec::Mesh { detail, .. } | ShapeSpec::Samples { detail, .. } => *detail,
+            _ => None,
+        }
     }
 
     /// Thickness of the thinnest part, for shapes that have one.

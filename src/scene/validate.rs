@@ -362,12 +362,12 @@ fn check_shape(path: &str, shape: &ShapeSpec) -> Result<()> {
             lengths("bowl", &[("radius", *radius), ("thickness", *thickness)])
         }
         ShapeSpec::Torus { radius, tube } => lengths("torus", &[("radius", *radius), ("tube", *tube)]),
-        ShapeSpec::Mesh { file: name, scale } => {
-            lengths("mesh", &[("scale", *scale)])?;
+        ShapeSpec::Mesh { file: name, scale, detail } => {
+            lengths("mesh", &[("scale", *scale), ("detail", detail.unwrap_or(1.0))])?;
             file(&format!("{path}.mesh.file"), name)
         }
-        ShapeSpec::Samples { files, scale } => {
-            lengths("samples", &[("scale", *scale)])?;
+        ShapeSpec::Samples { files, scale, detail } => {
+            lengths("samples", &[("scale", *scale), ("detail", detail.unwrap_or(1.0))])?;
             rising(&format!("{path}.samples.files"), files.iter().map(|f| f.0))?;
             files
                 .iter()

@@ -84,6 +84,13 @@ pub trait Liquid: Send + Sync {
     fn emitted(&self) -> &[f64];
     fn bytes(&self) -> usize;
 
+    /// Forget what was measured of solids, because some that never moved are others now.
+    fn measure_again(&mut self, solids: &Solids) -> Result<()> {
+        let mut state = Writer::new();
+        self.save(&mut state);
+        self.load(&mut Reader::new(&state.finish())?, solids)
+    }
+
     fn save(&self, out: &mut Writer);
     fn load(&mut self, from: &mut Reader, solids: &Solids) -> Result<()>;
 }

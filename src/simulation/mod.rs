@@ -6,6 +6,8 @@
 
 mod clock;
 mod forces;
+mod form;
+mod geometry;
 pub mod liquid;
 mod mac;
 mod pool;
@@ -20,11 +22,11 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
-use crate::grid::{DistanceParams, MeshDistance};
 use crate::math::{Aabb, Vec3};
-use crate::scene::{Look, Scene, ShapeSpec, SimulatorType, Transfer};
+use crate::scene::{Look, Scene, SimulatorType, Transfer};
 use clock::{Clock, MANY_SUBSTEPS};
 use forces::Forces;
+use form::Object;
 use liquid::{Inflow, Liquid, Step};
 use mac::{InitialVolume, Mac, MacOptions};
 use report::{ColliderPose, Estimate, FrameReport, Limit, Progress, STAGES};
@@ -32,8 +34,10 @@ use sources::Source;
 use state::{Reader, Writer};
 use std::sync::Mutex;
 use std::time::Instant;
-use world::{LoadedMesh, Region, World, build_shape, named};
+use std::borrow::Cow;
+use world::{Loader, World, named};
 
+pub use geometry::GeometryOf;
 pub use pool::Pool;
 
 /// Cells that a collider may cross in a substep.
@@ -51,16 +55,20 @@ pub struct Settings {
     pub memory_limit: Option<u64>,
 }
 
-/// A collider's triangles in its own coordinates.
+/// A collider's triangles, to be placed by its pose in the report.
 pub struct ColliderMesh<'a> {
     pub name: &'a str,
-    pub mesh: &'a TriMesh,
+    pub mesh: Cow<'a, TriMesh>,
     pub look: Look,
+    /// Whether the triangles are others at another frame.
+    pub deforms: bool,
 }
 
 /// A running simulation.
 pub struct Simulation {
     scene: Scene,
+    /// Metres in a unit of the scene as it was given.
+    unit_length: f64,
     world: World,
     sources: Vec<Source>,
     liquid: Box<dyn Liquid>,
@@ -78,20 +86,22 @@ impl Simulation {
     /// Build a scene at its first frame.
     pub fn new(scene: &Scene, meshes: &MeshSource, settings: &Settings) -> Result<Self> {
         scene.validate()?;
+        let unit_length = scene.unit_length;
         let scene = scene.to_si();
         refuse_unsupported(&scene)?;
         check_memory(&scene, settings)?;
         let pool = Pool::new(settings.threads.or(scene.threads.map(|t| t as usize)))?;
-        let load = |spec: &ShapeSpec, name: &str| load_mesh(spec, name, meshes, scene.cell());
-        let world = World::new(&scene, &load)?;
-        let sources = Source::all(&scene, &load)?;
-        let regions = initial_regions(&scene, &load)?;
+        let loader = Loader { scene: &scene, meshes };
+        let world = World::new(&scene, &loader)?;
+        let sources = Source::all(&loader)?;
+        let regions = initial_regions(&loader)?;
         let frame = scene.frames[0];
-        let solids = world.solids(frame as f64, frame as f64, 0.0, viscosity(&scene, frame as f64));
+        let solids = solids_at(&scene, &world, frame as f64)?;
         let liquid = pool.install(|| start(&scene, &solids, &regions, sources.len()))?;
         Ok(Self {
             due: vec![0.0; sources.len()],
             scene,
+            unit_length,
             world,
             sources,
             liquid: Box::new(liquid),
@@ -166,14 +176,14 @@ impl Simulation {
 
     fn collider_poses(&self) -> Vec<ColliderPose> {
         let pose = |c: &world::Collider| {
-            let pose = c.transform.pose(self.frame as f64);
+            let pose = c.object.pose(self.frame as f64);
             let q = pose.rotation;
             ColliderPose {
-                name: c.name.clone(),
+                name: c.object.name.clone(),
                 translate: pose.translation.into(),
                 rotate_quaternion_wxyz: [q.w, q.i, q.j, q.k],
-                scale: c.transform.scale,
-                mesh_changed: false,
+                scale: c.object.transform.scale,
+                mesh_changed: c.replaced || c.object.deforms(),
             }
         };
         self.world.colliders.iter().map(pose).collect()
@@ -189,13 +199,16 @@ impl Simulation {
         self.liquid.particles()
     }
 
-    /// The colliders' triangles, for pictures.
+    /// The colliders' triangles at the present frame, for pictures.
     pub fn collider_meshes(&self) -> Vec<ColliderMesh<'_>> {
-        self.world
-            .colliders
-            .iter()
-            .map(|c| ColliderMesh { name: &c.name, mesh: &c.mesh, look: c.look })
-            .collect()
+        let all = self.world.colliders.iter();
+        all.map(|c| ColliderMesh {
+            name: &c.object.name,
+            mesh: c.object.mesh(self.frame as f64),
+            look: c.look,
+            deforms: c.replaced || c.object.deforms(),
+        })
+        .collect()
     }
 
     /// The complete state as bytes; a simulation of the same scene continues from it bit for bit.
@@ -216,8 +229,7 @@ impl Simulation {
         let due = from.f64s("due")?;
         let due = from.expect("due", due, self.due.len())?;
         let unfinished = self.read_clock(&mut from)?;
-        let at = frame as f64;
-        let solids = self.world.solids(at, at, 0.0, viscosity(&self.scene, at));
+        let solids = solids_at(&self.scene, &self.world, frame as f64)?;
         let liquid = &mut self.liquid;
         self.pool.install(|| liquid.load(&mut from, &solids))?;
         (self.frame, self.due, self.unfinished) = (frame, due, unfinished);
@@ -298,10 +310,10 @@ impl FrameWork<'_> {
     /// The rules that bound the next substep.
     fn limits(&self, at: f64, length: f64) -> [Limit; 2] {
         let forces = Forces::at(self.scene, at);
-        let ahead = self.world.solids(at, at + 1.0, length, 0.0);
         // A wall may not step over the liquid beside it, however thin the wall.
         let reach = COLLIDER_CELLS * self.scene.cell();
-        let collider = Limit { dt: reach / ahead.max_speed().max(1e-12), rule: "collider speed" };
+        let speed = self.world.speed_ahead(at, length);
+        let collider = Limit { dt: reach / speed.max(1e-12), rule: "collider speed" };
         [self.liquid.max_dt(forces.uniform.norm()), collider]
     }
 
@@ -313,17 +325,16 @@ impl FrameWork<'_> {
         cancel: &Cancel,
         progress: &Mutex<Progress>,
     ) -> Result<report::StepReport> {
-        let solids = self.world.solids(from, to, dt, viscosity(self.scene, to));
+        let solids = self.world.solids(from, to, dt, viscosity(self.scene, to), cancel)?;
         let forces = Forces::at(self.scene, to);
         let due: Vec<f64> = self.sources.iter().zip(&*self.due).map(|(s, d)| d + s.due(to, dt)).collect();
         let given = self.liquid.emitted().to_vec();
-        let placed: Vec<_> = (0..self.sources.len())
-            .filter_map(|i| {
-                let source = &self.sources[i];
-                let at = source.at(&self.world.colliders, to, dt, &forces.uniform, given[i], due[i])?;
-                Some((i, at))
-            })
-            .collect();
+        let mut placed = Vec::new();
+        for (i, source) in self.sources.iter().enumerate() {
+            let volumes = [given[i], due[i]];
+            let at = source.at(&self.world.colliders, to, dt, &forces.uniform, volumes, cancel)?;
+            placed.extend(at.map(|at| (i, at)));
+        }
         let distances: Vec<_> = placed.iter().map(|(_, p)| move |x: &Vec3| p.distance(x)).collect();
         let inflows: Vec<Inflow> = placed
             .iter()
@@ -394,39 +405,42 @@ fn refuse_unsupported(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-fn initial_regions(
-    scene: &Scene,
-    load: &dyn Fn(&ShapeSpec, &str) -> Result<LoadedMesh>,
-) -> Result<Vec<(Region, Vec3, Vec3)>> {
+/// The solids of a frame, at rest.
+fn solids_at(scene: &Scene, world: &World, frame: f64) -> Result<Solids> {
+    world.solids(frame, frame, 0.0, viscosity(scene, frame), &Cancel::new())
+}
+
+/// The initial volumes with their velocities and angular velocities.
+fn initial_regions(loader: &Loader) -> Result<Vec<(Object, Vec3, Vec3)>> {
     let build = |(i, v): (usize, &crate::scene::Volume)| {
         let name = named(&v.name, "initial volume", i);
-        let (shape, _) = build_shape(&v.shape, &name, load)?;
-        let region = Region { name, shape, transform: v.transform.clone() };
-        Ok((region, Vec3::from(v.velocity), Vec3::from(v.angular_velocity)))
+        let form = loader.form(&v.shape, &name, v.transform.scale)?;
+        let object = Object { name, form, transform: v.transform.clone(), container: false };
+        Ok((object, Vec3::from(v.velocity), Vec3::from(v.angular_velocity)))
     };
-    scene.initial.iter().enumerate().map(build).collect()
+    loader.scene.initial.iter().enumerate().map(build).collect()
 }
 
 /// The liquid at the first frame.
-fn start(scene: &Scene, solids: &Solids, regions: &[(Region, Vec3, Vec3)], emitters: usize) -> Result<Mac> {
+fn start(scene: &Scene, solids: &Solids, regions: &[(Object, Vec3, Vec3)], emitters: usize) -> Result<Mac> {
     let frame = scene.frames[0] as f64;
-    let placed: Vec<_> = regions.iter().map(|(r, v, w)| (r, r.at(frame), *v, *w)).collect();
-    let distances: Vec<_> =
-        placed.iter().map(|(r, (pose, _), _, _)| move |x: &Vec3| r.distance(pose, x)).collect();
+    let mut placed = Vec::new();
+    for (object, v, w) in regions {
+        placed.push((&object.name, object.at(frame, frame, 0.0, &Cancel::new())?, *v, *w));
+    }
+    let distances: Vec<_> = placed.iter().map(|(_, p, _, _)| move |x: &Vec3| p.distance(x)).collect();
     let velocities: Vec<_> = placed
         .iter()
-        .map(|(_, (_, bounds), v, w)| {
-            let centre = bounds.centre();
+        .map(|(_, p, v, w)| {
+            let centre = p.bounds().centre();
             move |x: &Vec3| v + w.cross(&(x - centre))
         })
         .collect();
     let mut volumes = Vec::new();
-    for ((region, (_, bounds), _, _), (distance, velocity)) in
-        placed.iter().zip(distances.iter().zip(&velocities))
-    {
-        let bounds = clip(bounds, solids, scene.cell());
+    for ((name, place, _, _), (distance, velocity)) in placed.iter().zip(distances.iter().zip(&velocities)) {
+        let bounds = clip(&place.bounds(), solids, scene.cell());
         if bounds.is_empty() || !bounds.size().iter().all(|s| s.is_finite()) {
-            return Err(Error::geometry(&region.name, "it lies outside the domain, or has no finite size"));
+            return Err(Error::geometry(*name, "it lies outside the domain, or has no finite size"));
         }
         volumes.push(InitialVolume { distance, bounds, velocity });
     }
@@ -459,19 +473,6 @@ fn mac_options(scene: &Scene) -> MacOptions {
         per_cell: o.particles_per_cell,
         seed: scene.seed,
     }
-}
-
-/// A mesh file as a solid. Its distance is sampled as finely as the liquid.
-fn load_mesh(spec: &ShapeSpec, name: &str, meshes: &MeshSource, cell: f64) -> Result<LoadedMesh> {
-    let ShapeSpec::Mesh { file, scale } = spec else {
-        let message = "deforming colliders; use one mesh file and key its transform".to_string();
-        return Err(Error::Unsupported { what: name.to_string(), message });
-    };
-    let mut mesh = meshes(file)?;
-    mesh.positions.iter_mut().for_each(|x| *x *= *scale);
-    let params = DistanceParams { cell, band: 6.0, ..DistanceParams::default() };
-    let distance = MeshDistance::new(&mesh, name, &params, &Cancel::new())?;
-    Ok((std::sync::Arc::new(distance), mesh))
 }
 
 fn out_of_memory(what: &str, needed: u64, limit: u64) -> Error {

@@ -5,17 +5,19 @@
 //! ledger with the volume that was due, so that the stated rate and total are met. The first filling
 //! of the region is not waited for; it counts towards the total.
 
-use super::world::{Collider, LoadedMesh, Region, build_shape, named};
+use super::form::{self, Object};
+use super::world::{Collider, Loader, named};
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::math::{Aabb, Pose, Vec3};
-use crate::scene::{self, Scene, ShapeSpec};
+use crate::scene;
 
 /// 1 ml in m³.
 const MILLILITRE: f64 = 1e-6;
 
 /// An emitter of the scene.
 pub(super) struct Source {
-    region: Region,
+    pub object: Object,
     spec: scene::Emitter,
     /// Index of the collider it moves with.
     parent: Option<usize>,
@@ -24,33 +26,28 @@ pub(super) struct Source {
 }
 
 /// An emitter during one substep.
-pub(super) struct Placed<'a> {
-    source: &'a Source,
-    pose: Pose,
+pub(super) struct Placed {
+    region: form::Placed,
     pub bounds: Aabb,
     pub velocity: Vec3,
 }
 
-impl Placed<'_> {
+impl Placed {
     pub fn distance(&self, x: &Vec3) -> f64 {
-        self.source.region.distance(&self.pose, x)
+        self.region.distance(x)
     }
 }
 
 impl Source {
-    pub fn all(scene: &Scene, load: &dyn Fn(&ShapeSpec, &str) -> Result<LoadedMesh>) -> Result<Vec<Source>> {
-        scene.emitters.iter().enumerate().map(|(i, e)| Self::new(scene, i, e, load)).collect()
+    pub fn all(loader: &Loader) -> Result<Vec<Source>> {
+        (0..loader.scene.emitters.len()).map(|i| Self::new(loader, i)).collect()
     }
 
-    fn new(
-        scene: &Scene,
-        index: usize,
-        spec: &scene::Emitter,
-        load: &dyn Fn(&ShapeSpec, &str) -> Result<LoadedMesh>,
-    ) -> Result<Self> {
+    fn new(loader: &Loader, index: usize) -> Result<Self> {
+        let (scene, spec) = (loader.scene, &loader.scene.emitters[index]);
         let name = named(&spec.name, "emitter", index);
-        let (shape, _) = build_shape(&spec.shape, &name, load)?;
-        let region = Region { name, shape, transform: spec.transform.clone() };
+        let form = loader.form(&spec.shape, &name, spec.transform.scale)?;
+        let object = Object { name, form, transform: spec.transform.clone(), container: false };
         let parent = match &spec.parent {
             None => None,
             Some(wanted) => {
@@ -62,30 +59,44 @@ impl Source {
                 })?)
             }
         };
-        let volume = region.measure()?;
-        Ok(Self { region, spec: spec.clone(), parent, volume })
+        let volume = measure(&object, scene.frames[0] as f64)?;
+        Ok(Self { object, spec: spec.clone(), parent, volume })
+    }
+
+    /// Give the emitter another form from a frame on.
+    pub fn replace(&mut self, form: form::Form, frame: f64) -> Result<()> {
+        let old = std::mem::replace(&mut self.object.form, form);
+        match measure(&self.object, frame) {
+            Ok(volume) => self.volume = volume,
+            Err(error) => {
+                self.object.form = old;
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// The emitter at a frame, if it is on and has something left to give. `given` and `due` are the
     /// volumes given so far and due at the end of a substep of `dt` seconds.
-    pub fn at<'a>(
-        &'a self,
+    pub fn at(
+        &self,
         colliders: &[Collider],
         frame: f64,
         dt: f64,
         gravity: &Vec3,
-        given: f64,
-        due: f64,
-    ) -> Option<Placed<'a>> {
+        [given, due]: [f64; 2],
+        cancel: &Cancel,
+    ) -> Result<Option<Placed>> {
         let total = self.spec.total_ml.map_or(f64::INFINITY, |t| t * MILLILITRE);
         if !self.spec.active.at(frame) || given >= total * (1.0 - 1e-9) {
-            return None;
+            return Ok(None);
         }
-        let parent = self.parent.map_or(Pose::identity(), |p| colliders[p].transform.pose(frame));
-        let (own, _) = self.region.at(frame);
-        let pose =
+        let parent = self.parent.map_or(Pose::identity(), |p| colliders[p].object.transform.pose(frame));
+        let mut region = self.object.at(frame, frame, 0.0, cancel)?;
+        let own = region.pose;
+        region.pose =
             Pose { rotation: parent.rotation * own.rotation, translation: parent.to_world(&own.translation) };
-        let bounds = self.region.bounds(&pose);
+        let bounds = region.bounds();
         let given_velocity = parent.rotation * Vec3::from(self.spec.velocity.at(frame));
         let velocity = match &self.spec.rate_ml_s {
             None => given_velocity,
@@ -95,7 +106,7 @@ impl Source {
                 along * (((due.min(total) - given) / dt).max(0.0) / self.cross_section(&bounds, &along))
             }
         };
-        Some(Placed { source: self, pose, bounds, velocity })
+        Ok(Some(Placed { region, bounds, velocity }))
     }
 
     /// Volume that the rate adds to what is due in `dt` seconds, m³; 0 without a rate.
@@ -112,32 +123,23 @@ impl Source {
     }
 }
 
-impl Region {
-    fn bounds(&self, pose: &Pose) -> Aabb {
-        let corners = self.shape.bounds().corners().map(|c| pose.to_world(&(c * self.transform.scale)));
-        Aabb::of_points(&corners)
+/// Volume by counting a lattice of 40³ points; the steering by the ledger makes up for its error.
+fn measure(object: &Object, frame: f64) -> Result<f64> {
+    const POINTS: usize = 40;
+    let shape = object.at(frame, frame, 0.0, &Cancel::new())?.shape;
+    let b = shape.bounds();
+    let size = b.size();
+    if b.is_empty() || !size.iter().all(|s| s.is_finite()) {
+        return Err(Error::geometry(&object.name, "an emitter needs a closed shape of finite size"));
     }
-
-    /// Volume by counting a lattice of 40³ points; the steering by the ledger makes up for its error.
-    fn measure(&self) -> Result<f64> {
-        const POINTS: usize = 40;
-        let b = self.shape.bounds();
-        let size = b.size();
-        if b.is_empty() || !size.iter().all(|s| s.is_finite()) {
-            return Err(Error::geometry(&self.name, "an emitter needs a closed shape of finite size"));
-        }
-        let at = |i: usize, a: usize| b.lo[a] + size[a] * (i as f64 + 0.5) / POINTS as f64;
-        let inside = |n: usize| {
-            let x = Vec3::new(at(n % POINTS, 0), at(n / POINTS % POINTS, 1), at(n / POINTS / POINTS, 2));
-            self.shape.distance(&x) < 0.0
-        };
-        let count = (0..POINTS.pow(3)).filter(|n| inside(*n)).count();
-        if count == 0 {
-            return Err(Error::geometry(
-                &self.name,
-                "an emitter needs a closed shape; this one has no inside",
-            ));
-        }
-        Ok(count as f64 / POINTS.pow(3) as f64 * size.product() * self.transform.scale.powi(3))
+    let at = |i: usize, a: usize| b.lo[a] + size[a] * (i as f64 + 0.5) / POINTS as f64;
+    let inside = |n: usize| {
+        let x = Vec3::new(at(n % POINTS, 0), at(n / POINTS % POINTS, 1), at(n / POINTS / POINTS, 2));
+        shape.distance_within(&x, 0.0) < 0.0
+    };
+    let count = (0..POINTS.pow(3)).filter(|n| inside(*n)).count();
+    if count == 0 {
+        return Err(Error::geometry(&object.name, "an emitter needs a closed shape; this one has no inside"));
     }
+    Ok(count as f64 / POINTS.pow(3) as f64 * size.product() * object.transform.scale.powi(3))
 }

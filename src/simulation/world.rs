@@ -4,24 +4,29 @@
 //! Δt seconds every collider stands where it is at b and moves with the velocity that leads there
 //! from a, so that a fast collider sweeps the liquid instead of jumping over it.
 
+use super::form::{Form, Object};
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::field::{Solid, SolidShape, Solids, Wall};
+use crate::field::{MovingMesh, Solid, SolidShape, Solids, Wall};
 use crate::geometry::{Shape, TriMesh};
+use crate::grid::DistanceParams;
 use crate::math::{Aabb, Motion, Pose, Vec3};
-use crate::scene::{self, Scene, ShapeSpec, Transform};
+use crate::scene::{self, Scene, ShapeSpec};
 use std::sync::Arc;
 
 /// From this dynamic viscosity on, `auto` walls stick, Pa·s.
 const STICKS_FROM: f64 = 0.1;
+/// Half width of the band in which the distance of a mesh is kept, cells.
+const BAND_CELLS: f64 = 6.0;
 
-/// A simple shape with its place in the object's coordinates.
+/// A shape that is a formula, with its place in the object's coordinates.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+struct Simple {
     shape: Shape,
     at: Pose,
 }
 
-impl SolidShape for Placed {
+impl SolidShape for Simple {
     fn distance(&self, x: &Vec3) -> f64 {
         self.shape.distance(&self.at.to_local(x))
     }
@@ -38,33 +43,17 @@ impl SolidShape for Placed {
 
 /// A collider, ready to be placed.
 pub(super) struct Collider {
-    pub name: String,
-    pub shape: Arc<dyn SolidShape>,
-    pub transform: Transform,
+    pub object: Object,
     pub wall: scene::Wall,
     pub friction: scene::Keyed<f64>,
     pub look: scene::Look,
-    /// For pictures, in the object's coordinates.
-    pub mesh: TriMesh,
+    /// Whether the host has replaced its geometry, so that it may change again at any time.
+    pub replaced: bool,
 }
 
-/// A volume of liquid in the scene, from the start or emitted.
-pub(super) struct Region {
-    pub name: String,
-    pub shape: Arc<dyn SolidShape>,
-    pub transform: Transform,
-}
-
-impl Region {
-    /// Signed distance at a frame, and the box it fills.
-    pub fn at(&self, frame: f64) -> (Pose, Aabb) {
-        let pose = self.transform.pose(frame);
-        let corners = self.shape.bounds().corners().map(|c| pose.to_world(&(c * self.transform.scale)));
-        (pose, Aabb::of_points(&corners))
-    }
-
-    pub fn distance(&self, pose: &Pose, x: &Vec3) -> f64 {
-        self.shape.distance(&(pose.to_local(x) / self.transform.scale)) * self.transform.scale
+impl Collider {
+    pub fn is_animated(&self) -> bool {
+        self.replaced || self.object.is_animated()
     }
 }
 
@@ -78,19 +67,18 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Build the shapes of a scene in SI units. `load` reads a mesh file and makes its shape.
-    pub fn new(scene: &Scene, load: &dyn Fn(&ShapeSpec, &str) -> Result<LoadedMesh>) -> Result<Self> {
+    /// Build the shapes of a scene in SI units.
+    pub fn new(scene: &Scene, loader: &Loader) -> Result<Self> {
         let build = |(i, c): (usize, &scene::Collider)| {
             let name = named(&c.name, "collider", i);
-            let (shape, mesh) = build_shape(&c.shape, &name, load)?;
+            let form = loader.form(&c.shape, &name, c.transform.scale)?;
+            let object = Object { name, form, transform: c.transform.clone(), container: c.container };
             Ok(Collider {
-                name,
-                shape,
-                transform: c.transform.clone(),
+                object,
                 wall: c.wall,
                 friction: c.friction.clone(),
                 look: c.look,
-                mesh,
+                replaced: false,
             })
         };
         let colliders = scene.colliders.iter().enumerate().map(build).collect::<Result<Vec<_>>>()?;
@@ -105,11 +93,16 @@ impl World {
     }
 
     pub fn any_animated(&self) -> bool {
-        self.colliders.iter().any(|c| c.transform.is_animated())
+        self.colliders.iter().any(Collider::is_animated)
+    }
+
+    /// The greatest speed of a collider in the frame that follows `from` and takes `seconds`.
+    pub fn speed_ahead(&self, from: f64, seconds: f64) -> f64 {
+        self.colliders.iter().map(|c| c.object.speed_ahead(from, seconds)).fold(0.0, f64::max)
     }
 
     /// The solids at frame `to`, on their way from frame `from`, which takes `dt` seconds.
-    pub fn solids(&self, from: f64, to: f64, dt: f64, viscosity: f64) -> Solids {
+    pub fn solids(&self, from: f64, to: f64, dt: f64, viscosity: f64, cancel: &Cancel) -> Result<Solids> {
         let wall = |wall: scene::Wall, friction: f64| Wall {
             stick: match wall {
                 scene::Wall::Stick => true,
@@ -119,42 +112,89 @@ impl World {
             friction,
         };
         let place = |c: &Collider| {
-            let (before, pose) = (c.transform.pose(from), c.transform.pose(to));
+            let placed = c.object.at(from, to, dt, cancel)?;
+            let (before, pose) = (placed.before, placed.pose);
             let moves = dt > 0.0 && before != pose;
-            Solid {
-                name: c.name.clone(),
-                shape: c.shape.clone(),
-                scale: c.transform.scale,
+            Ok(Solid {
+                name: c.object.name.clone(),
+                shape: placed.shape,
+                scale: placed.scale,
                 motion: if moves { Motion::between(&before, &pose, dt) } else { Motion::at_rest(pose) },
                 before,
-                animated: c.transform.is_animated(),
+                animated: c.is_animated(),
                 wall: wall(c.wall, c.friction.at(to)),
-            }
+            })
         };
-        let solids = self.colliders.iter().map(place).collect();
-        Solids::new(solids, self.domain, self.closed, wall(self.domain_wall, self.domain_friction))
+        let solids = self.colliders.iter().map(place).collect::<Result<Vec<_>>>()?;
+        Ok(Solids::new(solids, self.domain, self.closed, wall(self.domain_wall, self.domain_friction)))
     }
 }
-
-/// A mesh file as a solid, with the triangles for pictures.
-pub(super) type LoadedMesh = (Arc<dyn SolidShape>, TriMesh);
 
 pub(super) fn named(name: &str, kind: &str, index: usize) -> String {
     if name.is_empty() { format!("{kind} {}", index + 1) } else { name.to_string() }
 }
 
-/// The shape of a scene's description, and triangles for pictures.
-pub(super) fn build_shape(
-    spec: &ShapeSpec,
-    name: &str,
-    load: &dyn Fn(&ShapeSpec, &str) -> Result<LoadedMesh>,
-) -> Result<LoadedMesh> {
-    let solid = spec.solid().map_err(|e| Error::geometry(name, e.to_string()))?;
-    let Some((shape, at)) = solid else { return load(spec, name) };
-    let placed = Placed { shape, at };
-    let size = placed.bounds().size().max();
+/// Builds forms from descriptions.
+pub(super) struct Loader<'a> {
+    /// In SI units.
+    pub scene: &'a Scene,
+    /// Reads a mesh file.
+    pub meshes: &'a super::MeshSource<'a>,
+}
+
+impl Loader<'_> {
+    /// The form of a description, for an object of this scale.
+    pub fn form(&self, spec: &ShapeSpec, name: &str, scale: f64) -> Result<Form> {
+        if let Some((shape, at)) = spec.solid().map_err(|e| Error::geometry(name, e.to_string()))? {
+            return simple_form(shape, at);
+        }
+        let read = |file: &str, by: f64| Ok(scaled((self.meshes)(file)?, by));
+        let samples = match spec {
+            ShapeSpec::Mesh { file, scale, .. } => vec![(self.scene.frames[0] as f64, read(file, *scale)?)],
+            ShapeSpec::Samples { files, scale, .. } => {
+                files.iter().map(|(f, file)| Ok((*f, read(file, *scale)?))).collect::<Result<Vec<_>>>()?
+            }
+            _ => Vec::new(),
+        };
+        mesh_form(self.scene, None, samples, name, spec.detail().unwrap_or(self.scene.cell()) / scale)
+    }
+}
+
+fn simple_form(shape: Shape, at: Pose) -> Result<Form> {
+    let simple = Simple { shape, at };
+    let size = simple.bounds().size().max();
     // A half space is drawn as the ground by whoever shows the scene.
-    let mesh = if size.is_finite() { placed.shape.triangulate(size / 48.0)? } else { TriMesh::default() };
+    let mesh = if size.is_finite() { simple.shape.triangulate(size / 48.0)? } else { TriMesh::default() };
     let mesh = TriMesh { positions: mesh.positions.iter().map(|x| at.to_world(x)).collect(), ..mesh };
-    Ok((Arc::new(placed), mesh))
+    Ok(Form::Still(Arc::new(simple), mesh))
+}
+
+/// Meshes at frames, in metres and metres a second, with distances in cells of `cell` metres.
+/// `earlier` is what the object was before.
+pub(super) fn mesh_form(
+    scene: &Scene,
+    earlier: Option<&MovingMesh>,
+    mut samples: Vec<(f64, TriMesh)>,
+    name: &str,
+    cell: f64,
+) -> Result<Form> {
+    let params = DistanceParams { cell, band: BAND_CELLS, ..DistanceParams::default() };
+    for (frame, mesh) in &mut samples {
+        // Metres a second become metres a frame.
+        scale_velocities(mesh, scene.seconds(*frame + 0.5) - scene.seconds(*frame - 0.5));
+    }
+    Ok(Form::Moving(MovingMesh::continued(earlier, name, samples, &params, &Cancel::new())?))
+}
+
+/// A mesh with lengths and velocities this many times as large.
+pub(super) fn scaled(mut mesh: TriMesh, by: f64) -> TriMesh {
+    mesh.positions.iter_mut().for_each(|x| *x *= by);
+    scale_velocities(&mut mesh, by);
+    mesh
+}
+
+fn scale_velocities(mesh: &mut TriMesh, by: f64) {
+    for a in mesh.attributes.iter_mut().filter(|a| a.name == "velocity" || a.name == "v") {
+        a.data.iter_mut().for_each(|v| *v = (*v as f64 * by) as f32);
+    }
 }

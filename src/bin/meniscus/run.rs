@@ -216,7 +216,7 @@ fn write_colliders(cache: &mut CacheWriter, scene: &Scene, simulation: &Simulati
         return Ok(());
     }
     for collider in simulation.collider_meshes() {
-        cache.write_collider(collider.name, collider.look, false, collider.mesh)?;
+        cache.write_collider(collider.name, collider.look, collider.deforms, &collider.mesh)?;
     }
     Ok(())
 }
@@ -233,6 +233,11 @@ fn write_frame(
     if scene.outputs.particles {
         let particles = simulation.particles();
         cache.write_particles(report.frame, &particles.position, &particles.id, &particles.velocity)?;
+    }
+    if scene.outputs.colliders {
+        for collider in simulation.collider_meshes().iter().filter(|c| c.deforms) {
+            cache.write_deformed(report.frame, collider.name, &collider.mesh)?;
+        }
     }
     cache.finish_frame(report.frame, report)
 }

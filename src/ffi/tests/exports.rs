@@ -147,10 +147,7 @@ pub const EXPORTS: &[Export] = &[
         };
         let name = p(1, n, c"post".as_ptr());
         let kind = MNS_GEOMETRY_COLLIDER;
-        match mns_simulation_set_geometry(m(0, n, s.simulation), kind, name, p(2, n, &sample), 1) {
-            MNS_ERROR_UNSUPPORTED => MNS_OK,
-            code => code,
-        }
+        mns_simulation_set_geometry(m(0, n, s.simulation), kind, name, p(2, n, &sample), 1)
     }),
     export!(mns_simulation_save, 2, |s, n| {
         mns_simulation_save(m(0, n, s.simulation), m(1, n, &mut s.array))

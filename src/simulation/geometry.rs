@@ -1,0 +1,88 @@
+//! Geometry that the host replaces while the simulation runs.
+//!
+//! Samples that begin after the present frame are led up to from the mesh that the object has now, so
+//! that a host may send one sample a frame. A formula has no vertices to lead from: it gives way at
+//! once to the first sample.
+
+use super::form::{Form, Object};
+use super::world::{mesh_form, scaled};
+use super::{Simulation, solids_at};
+use crate::error::{Error, Result};
+use crate::geometry::TriMesh;
+use crate::scene::ShapeSpec;
+
+/// What kind of object a name belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GeometryOf {
+    Collider,
+    Emitter,
+}
+
+impl Simulation {
+    /// Replace the geometry of a collider or an emitter from the present frame on. Samples are meshes at
+    /// rising frames in the object's coordinates and scene units; a vertex attribute `velocity`, in
+    /// scene units a second, tells the motion where triangles change. After an error everything is as it was.
+    /// Saved states do not hold geometry: whoever loads one sends the geometry again.
+    pub fn set_geometry(&mut self, of: GeometryOf, name: &str, samples: Vec<(f64, TriMesh)>) -> Result<()> {
+        let samples = samples.into_iter().map(|(f, mesh)| (f, scaled(mesh, self.unit_length))).collect();
+        match of {
+            GeometryOf::Collider => self.set_collider(name, samples),
+            GeometryOf::Emitter => self.set_emitter(name, samples),
+        }
+    }
+
+    fn set_collider(&mut self, name: &str, samples: Vec<(f64, TriMesh)>) -> Result<()> {
+        let all = &self.world.colliders;
+        let index = all.iter().position(|c| c.object.name == name);
+        let index = index.ok_or_else(|| unknown("collider", name, all.iter().map(|c| &c.object)))?;
+        let form = self.new_form(&all[index].object, &self.scene.colliders[index].shape, samples)?;
+        let collider = &mut self.world.colliders[index];
+        let old = (std::mem::replace(&mut collider.object.form, form), collider.replaced);
+        collider.replaced = true;
+        // From now on it is measured in every step; what was measured once and for all forgets it.
+        let ended = match old.1 {
+            true => self.world.colliders[index].object.check(self.frame as f64),
+            false => self.measure_again(),
+        };
+        if ended.is_err() {
+            let collider = &mut self.world.colliders[index];
+            (collider.object.form, collider.replaced) = old;
+        }
+        ended
+    }
+
+    fn set_emitter(&mut self, name: &str, samples: Vec<(f64, TriMesh)>) -> Result<()> {
+        let index = self.sources.iter().position(|s| s.object.name == name);
+        let index =
+            index.ok_or_else(|| unknown("emitter", name, self.sources.iter().map(|s| &s.object)))?;
+        let form = self.new_form(&self.sources[index].object, &self.scene.emitters[index].shape, samples)?;
+        self.sources[index].replace(form, self.frame as f64)
+    }
+
+    fn new_form(&self, object: &Object, spec: &ShapeSpec, mut samples: Vec<(f64, TriMesh)>) -> Result<Form> {
+        let now = self.frame as f64;
+        let earlier = match &object.form {
+            Form::Moving(mesh) => Some(mesh),
+            Form::Still(..) => None,
+        };
+        if let (Some(mesh), Some(first)) = (earlier, samples.first())
+            && first.0 > now
+        {
+            samples.insert(0, (now, mesh.sample_at(now)));
+        }
+        let cell = spec.detail().unwrap_or(self.scene.cell()) / object.transform.scale;
+        mesh_form(&self.scene, earlier, samples, &object.name, cell)
+    }
+
+    fn measure_again(&mut self) -> Result<()> {
+        let solids = solids_at(&self.scene, &self.world, self.frame as f64)?;
+        let liquid = &mut self.liquid;
+        self.pool.install(|| liquid.measure_again(&solids))
+    }
+}
+
+fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a Object>) -> Error {
+    let known: Vec<&str> = known.map(|o| o.name.as_str()).collect();
+    let there = if known.is_empty() { "there are none".into() } else { known.join(", ") };
+    Error::invalid("name", format!("no {kind} is called \"{name}\": {there}"))
+}
