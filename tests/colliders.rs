@@ -1,13 +1,14 @@
 //! Meshes as solids: still, thin, turning, tipping, deforming.
 
 use meniscus::Cancel;
-use meniscus::field::MovingMesh;
+use meniscus::field::{Container, MovingMesh, Solid, SolidShape, Solids, Wall};
 use meniscus::geometry::TriMesh;
 use meniscus::grid::{DistanceParams, Kind, MeshDistance};
 use meniscus::io::mesh;
 use meniscus::math::elementary::{cos, sin};
-use meniscus::math::{Pose, Vec3};
+use meniscus::math::{Aabb, Motion, Pose, Vec3};
 use std::f64::consts::{FRAC_PI_2, TAU};
+use std::sync::Arc;
 
 fn params(cell: f64) -> DistanceParams {
     DistanceParams { cell, ..Default::default() }
@@ -216,6 +217,154 @@ fn a_fast_paddle_leaves_nothing_behind_it() {
         let met = (0..8).filter(|n| shape.path_crosses(&local(*n), &local(n + 1))).count();
         assert_eq!(met, 1, "{angle}");
     }
+}
+
+fn solid(shape: Arc<dyn SolidShape>, before: Pose, after: Pose, scale: f64) -> Solid {
+    let motion = Motion::between(&before, &after, 0.1);
+    Solid { name: "it".into(), shape, scale, motion, before, animated: true, wall: Wall::default() }
+}
+
+fn numbers(mut state: u64) -> impl FnMut() -> f64 {
+    move || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+#[test]
+fn solids_near_a_place_answer_there_like_all_of_them() {
+    let cup = Arc::new(MeshDistance::new(&cup(), "cup", &params(0.003), &Cancel::new()).unwrap());
+    let ball = TriMesh::icosphere(0.02, 2);
+    let ball = Arc::new(MeshDistance::new(&ball, "ball", &params(0.003), &Cancel::new()).unwrap());
+    let flag = |x: f64| {
+        TriMesh::new(
+            vec![Vec3::new(0.0, 0.0, 0.0), Vec3::new(0.0, 0.1, 0.0), Vec3::new(x, 0.05, 0.1)],
+            vec![[0, 1, 2]],
+        )
+    };
+    let flag = moving(vec![(0.0, flag(0.0)), (1.0, flag(0.05))], 0.003);
+    let flag = flag.shape_at(0.2, 0.6, 0.1, &Cancel::new()).unwrap();
+    let place = |x: f64, angle: f64| about_y(angle, Vec3::new(x, 0.0, 0.0));
+    let all = Solids::new(
+        vec![
+            solid(cup, place(0.0, 0.0), place(0.01, 0.3), 1.0),
+            solid(ball.clone(), place(0.1, 0.0), place(0.1, 0.0), 1.5),
+            solid(flag, Pose::identity(), Pose::identity(), 1.0),
+        ],
+        None,
+        [[false; 2]; 3],
+        Wall::default(),
+    );
+    let mut next = numbers(5);
+    let (mut crossed, mut apart) = (0, 0);
+    for _ in 0..400 {
+        let mut point = |size: f64| Vec3::new(next(), next(), next()) * size;
+        let low = point(0.06) + Vec3::new(0.03, 0.03, 0.0);
+        let here = Aabb::new(low, low.add_scalar(0.03));
+        let near = all.near(&here, 0.01);
+        for _ in 0..40 {
+            let inside = |p: Vec3| here.centre() + p * 0.015;
+            let (a, b) = (inside(point(1.0)), inside(point(1.0)));
+            assert_eq!(all.distance(&a, 0.01), near.distance(&a, 0.01));
+            assert_eq!(all.crosses(&a, &b), near.crosses(&a, &b));
+            assert_eq!(all.path_crosses(&a, &b), near.path_crosses(&a, &b));
+            crossed += all.path_crosses(&a, &b) as usize;
+            apart += (all.path_crosses(&a, &b) != all.crosses(&a, &b)) as usize;
+        }
+    }
+    // Enough of everything to mean something, also paths that only the motion bars.
+    assert!(crossed > 300 && apart > 30, "{crossed} {apart}");
+    assert_eq!(all.max_speed(), all.near(&Aabb::new(Vec3::zeros(), Vec3::zeros()), 0.0).max_speed());
+}
+
+#[test]
+fn what_is_barred_stays_on_its_side_of_a_flapping_leaf() {
+    // A square that folds to and fro along its diagonal, seen by points that drift at random.
+    let leaf = |lift: f64| {
+        TriMesh::new(
+            vec![
+                Vec3::new(-1.0, lift, -1.0),
+                Vec3::new(1.0, 0.0, -1.0),
+                Vec3::new(1.0, lift, 1.0),
+                Vec3::new(-1.0, 0.0, 1.0),
+            ],
+            vec![[0, 3, 1], [1, 3, 2]],
+        )
+    };
+    let samples = (0..9).map(|k| (k as f64, leaf(0.3 * sin(k as f64)))).collect();
+    let mesh = moving(samples, 0.1);
+    assert!(!mesh.is_rigid());
+    let height = |t: f64| {
+        let (mesh, _) = mesh.mesh_at(t);
+        move |x: &Vec3| {
+            // The leaf over the point: its two halves meet along x = z reversed.
+            let [a, b, c] = mesh.corners(usize::from(x.x + x.z > 0.0));
+            let n = (b - a).cross(&(c - a));
+            (x - a).dot(&n) * n.y.signum()
+        }
+    };
+    let mut next = numbers(11);
+    let mut points: Vec<(Vec3, f64)> = (0..200)
+        .map(|_| Vec3::new(0.4 * next(), 0.6 * next(), 0.4 * next()))
+        .map(|x| (x, height(0.0)(&x).signum()))
+        .collect();
+    let mut barred = 0;
+    for n in 0..64 {
+        let [from, to] = [n, n + 1].map(|n| n as f64 / 8.0);
+        let shape = mesh.shape_at(from, to, 0.1, &Cancel::new()).unwrap();
+        let one = solid(shape, Pose::identity(), Pose::identity(), 1.0);
+        let solids = Solids::new(vec![one], None, [[false; 2]; 3], Wall::default());
+        let side = height(to);
+        for (x, was) in &mut points {
+            let drift = Vec3::new(0.0, 0.2 * next(), 0.0) - Vec3::new(x.x, 0.0, x.z) * 0.1;
+            let end = *x + drift + Vec3::new(next(), 0.0, next()) * 0.05;
+            let held = solids.barred(x, &end);
+            barred += held.is_some() as usize;
+            *x = held.unwrap_or(end);
+            assert_eq!(side(x).signum(), *was, "step {n} at {x}");
+        }
+    }
+    assert!(barred > 500, "{barred}");
+}
+
+#[test]
+fn a_point_deep_in_a_mesh_knows_how_deep_and_the_way_out() {
+    let ball = TriMesh::icosphere(1.0, 4);
+    let shape = Arc::new(MeshDistance::new(&ball, "ball", &params(0.02), &Cancel::new()).unwrap());
+    let solids = |shape: Arc<dyn SolidShape>| {
+        let one = solid(shape, Pose::identity(), Pose::identity(), 2.0);
+        Solids::new(vec![one], None, [[false; 2]; 3], Wall::default())
+    };
+    let ball = solids(shape.clone());
+    let bottle = solids(Arc::new(Container(shape)));
+    for r in [0.2, 1.0, 1.9, 1.97, 2.04, 3.0] {
+        let direction = Vec3::new(0.48, 0.6, -0.64);
+        let x = direction * r;
+        // Faces of this ball, two metres in radius, sag by 3e-3; distances are cut off at the reach.
+        let expected = |d: f64| if d < 0.0 { d } else { d.min(0.5) };
+        assert!((ball.distance(&x, 0.5) - expected(r - 2.0)).abs() < 4e-3, "{r}");
+        assert!((bottle.distance(&x, 0.5) - expected(2.0 - r)).abs() < 4e-3, "{r}");
+        if r < 2.0 {
+            assert!(ball.outward(&x, 0.01).dot(&direction) > 0.99, "{r}");
+        } else {
+            assert!(bottle.outward(&x, 0.01).dot(&direction) < -0.99, "{r}");
+        }
+    }
+}
+
+#[test]
+fn changing_triangles_without_velocities_are_blended() {
+    // A ball that grows by a tenth while its triangles are refined.
+    let mesh = moving(vec![(0.0, TriMesh::icosphere(1.0, 3)), (1.0, TriMesh::icosphere(1.1, 4))], 0.05);
+    let shape = mesh.shape_at(0.4, 0.5, 0.2, &Cancel::new()).unwrap();
+    let direction = Vec3::new(0.48, 0.6, -0.64);
+    // Faces sag by a hundredth at most.
+    assert!(shape.distance(&(direction * 1.05)).abs() < 0.012);
+    // A tenth a unit of time, of which half a unit is a second.
+    let velocity = shape.deformation(&(direction * 1.05));
+    assert!((velocity - direction * 0.05).norm() < 0.012, "{velocity}");
+    assert!(shape.max_deformation() >= velocity.norm() && mesh.travel(0.4, 0.5) < 0.02);
+    assert!(mesh.shape_at(0.9, 1.0, 0.2, &Cancel::new()).unwrap().distance(&(direction * 1.1)).abs() < 0.01);
 }
 
 #[test]

@@ -180,8 +180,9 @@ class Simulation:
         return lib.view(points, self), lib.view(triangles, self)
 
     def set_geometry(self, name: str, samples: Sequence[tuple], kind: int = COLLIDER) -> None:
-        """Replace the geometry of a collider: samples of (frame, points, triangles) or (frame, points, triangles,
-        velocities) at rising frames."""
+        """Replace the geometry of a collider or an emitter from the present frame on: samples of (frame, points,
+        triangles) or (frame, points, triangles, velocities) at rising frames. One sample for the frame to come,
+        before each step, feeds an animated mesh."""
         rows, keep = (lib.MeshSample * len(samples))(), []
         for row, (frame, points, triangles, *velocities) in zip(rows, samples):
             row.struct_size, row.frame = ctypes.sizeof(row), frame

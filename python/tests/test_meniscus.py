@@ -35,6 +35,19 @@ class SimulationTest(unittest.TestCase):
             self.assertIn("collider.pose", water.field_names)
             self.assertGreater(len(water.collider_mesh("post")[0]), 10)
 
+    def test_a_mesh_is_fed_every_frame(self):
+        corners = numpy.array([[x, y, z] for z in (0, 0.2) for y in (0, 0.1) for x in (0, 0.1)])
+        quads = [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]]
+        triangles = [t for a, b, c, d in quads for t in ([a, b, c], [a, c, d])]
+        with meniscus.Simulation(SCENE, threads=1) as water:
+            water.set_geometry("post", [(1, corners + [0.3, 0, 0], triangles)])
+            for frame in (1, 2, 3):
+                water.set_geometry("post", [(frame + 1, corners + [0.3 - 0.01 * frame, 0, 0], triangles)])
+                water.step()
+                self.assertAlmostEqual(water.field("collider.pose")[0][0], -0.01 * frame, places=12)
+            with self.assertRaises(meniscus.Error):
+                water.set_geometry("past", [(9, corners, triangles)])
+
     def test_a_view_keeps_its_simulation_alive(self):
         points = meniscus.Simulation(SCENE).field("particle.position")
         self.assertTrue(numpy.isfinite(points).all())

@@ -255,6 +255,7 @@ pub unsafe extern "C" fn mns_simulation_set_geometry(
         };
         running.simulation.set_geometry(of, name, samples)?;
         running.forget_views();
+        running.report.colliders = running.simulation.collider_poses();
         Ok(())
     })
 }

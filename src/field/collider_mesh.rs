@@ -257,13 +257,7 @@ impl MovingMesh {
 
     /// The shape at time `to` for a step that began at `from` and takes `seconds`. A rigid one is in the
     /// space of its body and placed by [`MovingMesh::motion_at`]; the others do not need a place.
-    pub fn shape_at(
-        &self,
-        from: f64,
-        to: f64,
-        seconds: f64,
-        cancel: &Cancel,
-    ) -> Result<Arc<dyn SolidShape>> {
+    pub fn shape_at(&self, from: f64, to: f64, seconds: f64, cancel: &Cancel) -> Result<Arc<dyn SolidShape>> {
         if let Some(body) = &self.rigid {
             return Ok(body.distance.clone());
         }

@@ -135,7 +135,15 @@ impl Solid {
         if endless {
             return Aabb::new(Vec3::repeat(f64::NEG_INFINITY), Vec3::repeat(f64::INFINITY));
         }
-        self.surface_bounds()
+        let bounds = self.surface_bounds();
+        if !self.shape.is_thin() {
+            return bounds;
+        }
+        // What turns bulges out between the two ends of the step; a sheet that lies in a side of its box
+        // must not be lost by rounding.
+        let travel = |c: &Vec3| (self.motion.pose.to_world(c) - self.before.to_world(c)).norm();
+        let furthest = b.corners().iter().map(|c| travel(&(c * self.scale))).fold(0.0, f64::max);
+        bounds.grow(2.0 * furthest + 1e-9 * bounds.size().max())
     }
 
     /// No point of the surface is faster than this; where it has no end, none in the domain.

@@ -85,12 +85,7 @@ impl Solids {
     }
 
     /// The nearest solid of those wanted and its distance, if that is less than `limit`.
-    fn nearest_of(
-        &self,
-        x: &Vec3,
-        limit: f64,
-        wanted: impl Fn(&Solid) -> bool,
-    ) -> (f64, Option<&Solid>) {
+    fn nearest_of(&self, x: &Vec3, limit: f64, wanted: impl Fn(&Solid) -> bool) -> (f64, Option<&Solid>) {
         let mut nearest = (limit, None);
         for Placed { solid, bounds, thin } in &self.solids {
             // Outside its box the distance is at least that to the box.

@@ -53,8 +53,7 @@ impl Simulation {
 
     fn set_emitter(&mut self, name: &str, samples: Vec<(f64, TriMesh)>) -> Result<()> {
         let index = self.sources.iter().position(|s| s.object.name == name);
-        let index =
-            index.ok_or_else(|| unknown("emitter", name, self.sources.iter().map(|s| &s.object)))?;
+        let index = index.ok_or_else(|| unknown("emitter", name, self.sources.iter().map(|s| &s.object)))?;
         let form = self.new_form(&self.sources[index].object, &self.scene.emitters[index].shape, samples)?;
         self.sources[index].replace(form, self.frame as f64)
     }

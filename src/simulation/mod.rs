@@ -32,9 +32,9 @@ use mac::{InitialVolume, Mac, MacOptions};
 use report::{ColliderPose, Estimate, FrameReport, Limit, Progress, STAGES};
 use sources::Source;
 use state::{Reader, Writer};
+use std::borrow::Cow;
 use std::sync::Mutex;
 use std::time::Instant;
-use std::borrow::Cow;
 use world::{Loader, World, named};
 
 pub use geometry::GeometryOf;
@@ -174,7 +174,8 @@ impl Simulation {
         report.colliders = self.collider_poses();
     }
 
-    fn collider_poses(&self) -> Vec<ColliderPose> {
+    /// Where the colliders stand at the present frame.
+    pub fn collider_poses(&self) -> Vec<ColliderPose> {
         let pose = |c: &world::Collider| {
             let pose = c.object.pose(self.frame as f64);
             let q = pose.rotation;

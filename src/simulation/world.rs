@@ -73,13 +73,7 @@ impl World {
             let name = named(&c.name, "collider", i);
             let form = loader.form(&c.shape, &name, c.transform.scale)?;
             let object = Object { name, form, transform: c.transform.clone(), container: c.container };
-            Ok(Collider {
-                object,
-                wall: c.wall,
-                friction: c.friction.clone(),
-                look: c.look,
-                replaced: false,
-            })
+            Ok(Collider { object, wall: c.wall, friction: c.friction.clone(), look: c.look, replaced: false })
         };
         let colliders = scene.colliders.iter().enumerate().map(build).collect::<Result<Vec<_>>>()?;
         let domain = scene.domain.as_ref();
@@ -178,7 +172,9 @@ pub(super) fn mesh_form(
     name: &str,
     cell: f64,
 ) -> Result<Form> {
-    let params = DistanceParams { cell, band: BAND_CELLS, ..DistanceParams::default() };
+    let mut params = DistanceParams { cell, band: BAND_CELLS, ..DistanceParams::default() };
+    // Gigabytes become mebibytes.
+    params.memory_mb = scene.memory_limit.map_or(params.memory_mb, |gb| (gb * 953.0) as u64);
     for (frame, mesh) in &mut samples {
         // Metres a second become metres a frame.
         scale_velocities(mesh, scene.seconds(*frame + 0.5) - scene.seconds(*frame - 0.5));

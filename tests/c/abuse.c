@@ -152,6 +152,50 @@ static void states(void) {
     mns_simulation_destroy(b);
 }
 
+/* A block pushed through the water by the host, one mesh a frame. */
+static void geometry(void) {
+    static const uint32_t triangles[] = {0, 4, 6, 0, 6, 2, 1, 3, 7, 1, 7, 5, 0, 1, 5, 0, 5, 4,
+                                         2, 6, 7, 2, 7, 3, 0, 2, 3, 0, 3, 1, 4, 5, 7, 4, 7, 6};
+    mns_simulation *a;
+    mns_mesh_sample sample;
+    mns_array poses, points, corners;
+    float positions[24];
+    int frame, i;
+    memset(&sample, 0, sizeof sample);
+    sample.struct_size = sizeof sample;
+    sample.positions.data = positions;
+    sample.positions.count = 8;
+    sample.positions.type = MNS_TYPE_F32;
+    sample.positions.width = 3;
+    sample.triangles.data = triangles;
+    sample.triangles.count = 12;
+    sample.triangles.type = MNS_TYPE_U32;
+    sample.triangles.width = 3;
+    expect("create", mns_simulation_create(scene, NULL, &a) == MNS_OK);
+    for (frame = 1; frame < 5; ++frame) {
+        for (i = 0; i < 8; ++i) {
+            positions[3 * i] = 0.3f - 0.01f * (float)frame + (i & 1 ? 0.1f : 0.0f);
+            positions[3 * i + 1] = i & 2 ? 0.1f : 0.0f;
+            positions[3 * i + 2] = i & 4 ? 0.2f : 0.0f;
+        }
+        sample.frame = frame + 1;
+        expect("geometry", mns_simulation_set_geometry(a, MNS_GEOMETRY_COLLIDER, "post", &sample, 1) == MNS_OK);
+        expect("step", mns_simulation_step(a, NULL, NULL) == MNS_OK);
+    }
+    expect("pose", mns_simulation_field(a, "collider.pose", &poses) == MNS_OK && poses.count == 1);
+    i = (int)(1000 * ((const double *)poses.data)[0] - 0.5);
+    expect("three hundredths along", i == -30);
+    expect("its mesh", mns_simulation_collider_mesh(a, "post", &points, &corners) == MNS_OK && points.count == 8);
+    expect("unknown", mns_simulation_set_geometry(a, MNS_GEOMETRY_COLLIDER, "past", &sample, 1) == MNS_ERROR_INVALID);
+    expect("no emitter", mns_simulation_set_geometry(a, MNS_GEOMETRY_EMITTER, "post", &sample, 1) == MNS_ERROR_INVALID);
+    expect("no body", mns_simulation_set_geometry(a, MNS_GEOMETRY_BODY, "post", &sample, 1) == MNS_ERROR_UNSUPPORTED);
+    positions[4] /= 0.0f * positions[1];
+    expect("not a number", mns_simulation_set_geometry(a, MNS_GEOMETRY_COLLIDER, "post", &sample, 1) == MNS_ERROR_GEOMETRY);
+    expect("names it", strstr(mns_last_error(), "post") != NULL);
+    expect("goes on", mns_simulation_step(a, NULL, NULL) == MNS_OK);
+    mns_simulation_destroy(a);
+}
+
 int main(int argc, char **argv) {
     expect("version", mns_version() == MNS_VERSION);
     expect("build", strstr(mns_build_info(), "meniscus") != NULL);
@@ -161,6 +205,7 @@ int main(int argc, char **argv) {
     callbacks();
     ages();
     states();
+    geometry();
     printf("%s\n", failures ? "some expectations failed" : "the library answers every abuse with a code");
     return failures != 0;
 }
