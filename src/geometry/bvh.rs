@@ -4,17 +4,16 @@
 //! node tests all four. The boxes are those of the mesh moved to its centre and scaled by a power of
 //! two to about unit size, rounded outwards by at least one unit in the last place: far from the
 //! origin, or at any scale, they still hold their triangles, and a rounding in a query cannot lose
-//! one. Corners are copied in the order of the leaves, four places to each; a query needs no mesh.
+//! one. Corners are copied in the order of the leaves; a query needs no mesh.
 //!
 //! Children come after their parent in the array, so a refit is one pass from the end.
 //! Triangles with a corner that is not finite are left out. Results depend only on the input.
 
 use super::TriMesh;
 use super::bvh_build::{Split, split_four};
-use super::bvh_leaf::Leaf;
 use crate::math::{Aabb, Vec3};
 
-/// Triangles of a leaf, at most, and places for them.
+/// Triangles of a leaf, at most.
 pub(super) const LEAF: usize = 4;
 /// A child that does not exist.
 pub(super) const EMPTY: u32 = u32::MAX;
@@ -121,12 +120,7 @@ pub struct Bvh {
     pub(super) frame: Frame,
     bounds: Aabb,
     pub(super) nodes: Vec<Node>,
-    /// Triangles n·[`LEAF`] and following, once more.
-    pub(super) leaves: Vec<Leaf>,
-    /// How many triangles there are.
-    count: usize,
-    /// Corners, vertex indices and mesh index of each triangle, in the order of the leaves. Places that
-    /// a leaf does not need repeat its last triangle.
+    /// Corners, vertex indices and mesh index of each triangle, in the order of the leaves.
     pub(super) corners: Vec<[Vec3; 3]>,
     vertices: Vec<[u32; 3]>,
     pub(super) source: Vec<u32>,
@@ -140,46 +134,35 @@ impl Bvh {
             |t: &u32| mesh.triangles[*t as usize].iter().all(|v| corner(*v).iter().all(|c| c.is_finite()));
         let mut source: Vec<u32> = (0..mesh.triangles.len() as u32).filter(finite).collect();
         let tree = Split::build(mesh, &mut source);
+        let vertices: Vec<[u32; 3]> = source.iter().map(|t| mesh.triangles[*t as usize]).collect();
+        let corners = vertices.iter().map(|t| t.map(corner)).collect();
         let mut bvh = Self {
             frame: Frame::of(&Aabb::empty()),
             bounds: Aabb::empty(),
             nodes: Vec::new(),
-            leaves: Vec::new(),
-            count: source.len(),
-            corners: Vec::new(),
-            vertices: Vec::new(),
-            source: Vec::new(),
+            corners,
+            vertices,
+            source,
         };
         if let Some(tree) = tree {
-            bvh.flatten(&tree, &source);
+            bvh.flatten(&tree);
         }
-        bvh.vertices = bvh.source.iter().map(|t| mesh.triangles[*t as usize]).collect();
-        bvh.corners = bvh.vertices.iter().map(|t| t.map(corner)).collect();
         bvh.fit();
         bvh
     }
 
-    fn flatten(&mut self, split: &Split, order: &[u32]) -> u32 {
+    fn flatten(&mut self, split: &Split) -> u32 {
         let index = self.nodes.len();
         self.nodes.push(Node::NONE);
         for (i, child) in split_four(split).into_iter().enumerate() {
             let (child, count) = match child {
-                Split::Leaf { first, count } => {
-                    (self.add_leaf(&order[*first as usize..][..*count as usize]), *count)
-                }
-                inner => (self.flatten(inner, order), 0),
+                Split::Leaf { first, count } => (*first, *count),
+                inner => (self.flatten(inner), 0),
             };
             self.nodes[index].child[i] = child;
             self.nodes[index].count[i] = count;
         }
         index as u32
-    }
-
-    /// Give a leaf its places; returns the first.
-    fn add_leaf(&mut self, triangles: &[u32]) -> u32 {
-        let first = self.source.len();
-        self.source.extend((0..LEAF).map(|i| triangles[i.min(triangles.len() - 1)]));
-        first as u32
     }
 
     /// Move the vertices; the tree keeps its shape. Positions are those of the mesh it was built of.
@@ -194,7 +177,6 @@ impl Bvh {
     fn fit(&mut self) {
         self.bounds = Aabb::of_points(self.corners.iter().flatten());
         self.frame = Frame::of(&self.bounds);
-        self.leaves = self.corners.chunks_exact(LEAF).map(|c| Leaf::new(&self.frame, c)).collect();
         for n in (0..self.nodes.len()).rev() {
             for i in 0..4 {
                 let (child, count) = (self.nodes[n].child[i] as usize, self.nodes[n].count[i] as usize);
@@ -215,10 +197,10 @@ impl Bvh {
 
     /// Triangles in the tree.
     pub fn len(&self) -> usize {
-        self.count
+        self.corners.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.corners.is_empty()
     }
 }

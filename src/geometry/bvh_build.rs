@@ -1,8 +1,7 @@
 //! How a tree of boxes is cut: binned surface-area heuristic, then four children a node.
 //!
 //! A set of triangles is cut where area(left)·n(left) + area(right)·n(right) is least over 16 bins of
-//! centroids along the longest axis, or along each axis for small sets. The smallest sets are sorted along each
-//! axis and cut at the best place of all, n being the number of leaves. Where no bin boundary
+//! centroids along the longest axis, or along each axis for small sets; where no bin boundary
 //! separates, or the tree grows deep, the set is halved at the median. The halves are built in parallel
 //! on disjoint slices, so the tree depends only on the mesh.
 
@@ -13,8 +12,6 @@ use crate::math::{Aabb, Vec3};
 const BINS: usize = 16;
 /// Sets up to this size are cut along the best of three axes; it is the last cuts that matter.
 const SMALL: usize = 128;
-/// Sets up to this size are cut at the best of all places.
-const TINY: usize = 32;
 /// Below this depth cuts are at the median, which bounds the depth of the whole.
 const DEEP: usize = 32;
 /// The deepest a tree gets: [`DEEP`] levels, then halving 2³² triangles down to leaves.
@@ -79,11 +76,7 @@ fn cut(items: &mut [Item], first: u32, depth: usize) -> Split {
     if items.len() <= LEAF {
         return Split::Leaf { first, count: items.len() as u32 };
     }
-    let middle = match items.len() {
-        _ if depth >= DEEP => None,
-        n if n <= TINY => Some(cut_at_best(items)),
-        _ => cut_by_area(items),
-    };
+    let middle = if depth < DEEP { cut_by_area(items) } else { None };
     let middle = middle.unwrap_or_else(|| cut_at_median(items));
     let area = half_area(&items.iter().fold(Aabb::empty(), |b, i| union(&b, &i.bounds)));
     let serial = items.len() < SERIAL;
@@ -121,38 +114,6 @@ fn cut_at_median(items: &mut [Item]) -> usize {
         |i: &Item, j: &Item| i.centre[axis].total_cmp(&j.centre[axis]).then(i.triangle.cmp(&j.triangle));
     items.select_nth_unstable_by(middle, key);
     middle
-}
-
-/// Sort along the best axis and return where to cut: the least area times number of leaves.
-fn cut_at_best(items: &mut [Item]) -> usize {
-    let n = items.len();
-    let leaves = |count: usize| count.div_ceil(LEAF) as f64;
-    let mut best = (f64::INFINITY, 0, n / 2);
-    for axis in 0..3 {
-        sort(items, axis);
-        let mut right = [0.0; TINY];
-        let mut bounds = Aabb::empty();
-        for i in (1..n).rev() {
-            bounds = union(&bounds, &items[i].bounds);
-            right[i] = half_area(&bounds) * leaves(n - i);
-        }
-        bounds = Aabb::empty();
-        for i in 1..n {
-            bounds = union(&bounds, &items[i - 1].bounds);
-            let cost = half_area(&bounds) * leaves(i) + right[i];
-            if cost < best.0 {
-                best = (cost, axis, i);
-            }
-        }
-    }
-    sort(items, best.1);
-    best.2
-}
-
-fn sort(items: &mut [Item], axis: usize) {
-    let key =
-        |i: &Item, j: &Item| i.centre[axis].total_cmp(&j.centre[axis]).then(i.triangle.cmp(&j.triangle));
-    items.sort_unstable_by(key);
 }
 
 /// Partition at the cheapest bin boundary; None if all centres fall into one bin.

@@ -1,13 +1,11 @@
 //! What a tree of boxes answers: closest point, first hit of a ray, crossings of a segment, overlap.
 //!
 //! Closest point: children are opened in the order of their distance while a box is nearer than the
-//! best triangle so far; the box distances are lower bounds in f32, and so are the distances of the four
-//! triangles of a leaf, of which only those that may be nearest are measured in f64.
+//! best triangle so far; the box distances are lower bounds in f32, the triangles are exact in f64.
 //! Lines: boxes by slabs in f64. Checked here against a scan of all triangles.
 
-use super::bvh::{Bvh, EMPTY, LEAF, Node, above};
+use super::bvh::{Bvh, EMPTY, Node, above};
 use super::bvh_build::MAX_LEVELS;
-use super::bvh_leaf::widened;
 use super::triangle::{Feature, Ray, closest_on_triangle, segment_crosses, triangle_overlaps_box};
 use crate::math::{Aabb, Vec3};
 
@@ -85,30 +83,24 @@ impl Bvh {
         if self.is_empty() || !x.iter().all(|v| v.is_finite()) || max_distance.is_nan() {
             return None;
         }
-        let (q, p) = (self.frame.round(x), self.frame.point(x));
-        let (middle, size) = ([p.x as f32, p.y as f32, p.z as f32], p.amax());
+        let q = self.frame.round(x);
         let to_limit = self.frame.scale * self.frame.scale;
         let mut best = (max_distance * max_distance, None);
-        let limits = |squared: f64| (above(squared * to_limit), widened(squared * to_limit, size));
-        let (mut limit, mut wide) = limits(best.0);
+        let mut limit = above(best.0 * to_limit);
         let mut stack = Stack::new(0f32);
         while let Some((lower, child, count)) = stack.pop() {
             if lower > limit {
                 continue;
             }
             if count > 0 {
-                let mut near =
-                    self.leaves[child as usize / LEAF].candidates(&middle, wide) & ((1 << count) - 1);
-                while near != 0 {
-                    let t = child as usize + near.trailing_zeros() as usize;
-                    near &= near - 1;
+                for t in child as usize..(child + count) as usize {
                     let (point, feature) = closest_on_triangle(&self.corners[t], x);
                     let d = (x - point).norm_squared();
                     if d < best.0 || (d == best.0 && best.1.is_none()) {
                         best = (d, Some((t, point, feature)));
-                        (limit, wide) = limits(d);
                     }
                 }
+                limit = above(best.0 * to_limit);
                 continue;
             }
             let node = &self.nodes[child as usize];

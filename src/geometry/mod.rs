@@ -2,7 +2,6 @@
 
 mod bvh;
 mod bvh_build;
-mod bvh_leaf;
 mod bvh_query;
 mod check;
 mod closest_motion;
