@@ -263,9 +263,9 @@ typedef struct mns_mesh_sample {
     double frame;
     /* Points in the object's own coordinates and scene units, 3 numbers each, f32 or f64. */
     struct mns_array positions;
-    /* Velocity at each point in scene units a second; count 0 to take it from the next sample. */
+    /* Velocity at each point in scene units a second, used where the next sample has other triangles; count 0 for none. */
     struct mns_array velocities;
-    /* Triangles, 3 indices each. They may differ from sample to sample if velocities are given. */
+    /* Triangles, 3 indices each. They may differ from sample to sample. */
     struct mns_array triangles;
 } mns_mesh_sample;
 
@@ -458,9 +458,15 @@ mns_result mns_simulation_interrupt(const struct mns_simulation *simulation);
 
 /*
  Replace the geometry of a named object of the scene from the present frame on. `kind` is one of the MNS_GEOMETRY
- constants. `samples` are `count` meshes at rising frames (copied); one sample stands still, between two the
- surface moves in straight lines or with the velocities given, after the last it stands still. The object's own
- transform stays. Send samples for the frame to come before each step to feed an animated character.
+ constants. `samples` are `count` meshes at rising frames (copied). Between two samples with the same triangles
+ the object moves from one to the other: a rigid motion is found out and followed as one, so that what turns keeps
+ its size; what deforms moves its points besides. Where triangles change, the velocities given carry the earlier
+ sample, or else one surface is blended into the other. Before the first sample the object moves there from
+ the mesh that it has now, so that one sample a frame will do; after the last it stands still, as it does with
+ one sample at or before the present frame. The object's own transform stays. Send samples for the frame to come
+ before each step to feed an animated character. Saved states do not hold geometry: send it again after a load.
+ Errors: INVALID (no object has this name, frames do not rise), GEOMETRY (the message names the defect),
+ UNSUPPORTED for bodies. After an error the geometry is as it was.
  */
 mns_result mns_simulation_set_geometry(struct mns_simulation *simulation,
                                        int32_t kind,
@@ -528,8 +534,8 @@ mns_result mns_simulation_field(const struct mns_simulation *simulation,
 mns_result mns_simulation_field_name(const struct mns_simulation *simulation, size_t index, const char **out);
 
 /*
- The triangles of a collider in its own coordinates, for pictures; place them with collider.pose. Borrowed until
- the simulation changes or ends. A plane has no triangles.
+ The triangles of a collider at the present frame in its own coordinates, for pictures; place them with
+ collider.pose. Borrowed until the simulation changes or ends. A plane has no triangles.
  */
 mns_result mns_simulation_collider_mesh(const struct mns_simulation *simulation,
                                         const char *name,
