@@ -32,14 +32,7 @@ impl Lattice {
 
     /// The neighbour across the facet that the position lies farthest behind.
     fn way_out(&self, tet: usize, at: &Vec3) -> Option<usize> {
-        let v = self.tets.vertices[tet].map(|v| self.position(v) - at);
-        // Six times the volumes of the tets that the position makes with each facet.
-        let opposite = [
-            v[1].dot(&v[2].cross(&v[3])),
-            -v[0].dot(&v[2].cross(&v[3])),
-            v[0].dot(&v[1].cross(&v[3])),
-            -v[0].dot(&v[1].cross(&v[2])),
-        ];
+        let opposite = volumes(&self.tets.vertices[tet].map(|v| self.position(v) - at));
         let behind = (0..4).filter(|&k| opposite[k] < 0.0 && self.tets.neighbours[tet][k] != NONE);
         let facet = behind.min_by(|&a, &b| opposite[a].total_cmp(&opposite[b]))?;
         Some(self.tets.neighbours[tet][facet] as usize)
@@ -60,13 +53,13 @@ impl Lattice {
 
 /// The shares of the four corners of a tet in a point; all zero for a tet without volume.
 pub fn barycentric(corners: &[Vec3; 4], x: &Vec3) -> [f64; 4] {
-    let v = corners.map(|c| c - x);
-    let parts = [
-        v[1].dot(&v[2].cross(&v[3])),
-        -v[0].dot(&v[2].cross(&v[3])),
-        v[0].dot(&v[1].cross(&v[3])),
-        -v[0].dot(&v[1].cross(&v[2])),
-    ];
+    let parts = volumes(&corners.map(|c| c - x));
     let total: f64 = parts.iter().sum();
     if total == 0.0 { [0.0; 4] } else { parts.map(|p| p / total) }
+}
+
+/// Six times the volumes of the tets that the origin makes with the facets opposite to each corner.
+fn volumes(v: &[Vec3; 4]) -> [f64; 4] {
+    let (last, first) = (v[2].cross(&v[3]), v[0].cross(&v[1]));
+    [v[1].dot(&last), -v[0].dot(&last), first.dot(&v[3]), -first.dot(&v[2])]
 }

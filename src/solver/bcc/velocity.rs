@@ -129,31 +129,44 @@ impl<'a> LatticeVelocity<'a> {
         found
     }
 
-    /// The best piece of the diamond about a face.
+    /// The piece of the diamond about a face that the point lies in, or nearest to.
     fn in_diamond(&self, face: u32, x: &Vec3) -> Piece {
         let face = face as usize;
         let cells = self.lattice.faces.cells[face];
         let [a, b] = cells.map(|c| self.lattice.circumcentre(c));
-        let vertices = self.lattice.faces.vertices[face];
-        let mut best = Piece { value: self.at_cells[cells[0] as usize], inside: f64::NEG_INFINITY };
+        let Some(edge) = self.edge_facing(face, x) else {
+            return Piece { value: self.at_cells[cells[0] as usize], inside: f64::NEG_INFINITY };
+        };
+        let ends = self.edges.ends[edge as usize];
+        let [s, t] = ends.map(|v| self.lattice.vertex(v));
+        // The nearer end: the plane through a, b and the middle divides the two.
+        let nearer = ((x - s).norm_squared() > (x - t).norm_squared()) as usize;
+        let shares = barycentric(&[[s, t][nearer], (s + t) * 0.5, a, b], x);
+        let value = self.at_vertices[ends[nearer] as usize] * shares[0]
+            + self.at_edges[edge as usize] * shares[1]
+            + self.at_cells[cells[0] as usize] * shares[2]
+            + self.at_cells[cells[1] as usize] * shares[3];
+        Piece { value, inside: shares.iter().copied().fold(f64::INFINITY, f64::min) }
+    }
+
+    /// The edge of a face that a ray from the dual edge through the point leaves by, seen along the dual edge.
+    fn edge_facing(&self, face: usize, x: &Vec3) -> Option<u32> {
+        let crossing = self.lattice.face_crossing(face);
+        let from = x - crossing;
+        let (mut best, mut found) = (f64::NEG_INFINITY, None);
         for &edge in self.edges.of_face[face].iter().filter(|&&e| e != NONE) {
-            let ends = self.edges.ends[edge as usize];
-            debug_assert!(ends.iter().all(|e| vertices.contains(e)));
-            let [s, t] = ends.map(|v| self.lattice.vertex(v));
-            let middle = (s + t) * 0.5;
-            // The nearer end: the plane through a, b and the middle divides the two.
-            let nearer = ((x - s).norm_squared() > (x - t).norm_squared()) as usize;
-            let shares = barycentric(&[[s, t][nearer], middle, a, b], x);
-            let inside = shares.iter().copied().fold(f64::INFINITY, f64::min);
-            if inside > best.inside && shares != [0.0; 4] {
-                let value = self.at_vertices[ends[nearer] as usize] * shares[0]
-                    + self.at_edges[edge as usize] * shares[1]
-                    + self.at_cells[cells[0] as usize] * shares[2]
-                    + self.at_cells[cells[1] as usize] * shares[3];
-                best = Piece { value, inside };
+            let [s, t] = self.edges.ends[edge as usize].map(|v| self.lattice.vertex(v));
+            let (to_middle, along) = ((s + t) * 0.5 - crossing, t - s);
+            let height = to_middle.norm_squared();
+            // The crossing is the centre of the circle round the face; an edge through it spans no part.
+            let spans = height > ROUNDING * along.norm_squared()
+                && to_middle.dot(&along).abs() < ROUNDING * along.norm_squared();
+            let reached = from.dot(&to_middle) / height;
+            if spans && reached > best {
+                (best, found) = (reached, Some(edge));
             }
         }
-        best
+        found
     }
 }
 
