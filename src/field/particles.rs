@@ -133,8 +133,19 @@ impl Particles {
 
     /// Place of the cell of every particle.
     fn places(&self, tiles: &Tiles) -> Result<Vec<u32>> {
-        let place = |x: &Vec3| tiles.locate(tiles.cell_at(x)).map_or(NONE, |p| p as u32);
-        let places: Vec<u32> = self.position.par_iter().map(place).collect();
+        // Neighbours in the list mostly share their tile, which then need not be looked up.
+        let of_chunk = |points: &[Vec3]| {
+            let (mut coord, mut tile) = ([i32::MAX; 3], NONE);
+            let mut place = |x: &Vec3| {
+                let (c, local) = tiles.split(tiles.cell_at(x));
+                if c != coord {
+                    (coord, tile) = (c, tiles.find(&c));
+                }
+                if tile == NONE { NONE } else { tile * tiles.volume() as u32 + local as u32 }
+            };
+            points.iter().map(&mut place).collect::<Vec<u32>>()
+        };
+        let places: Vec<u32> = self.position.par_chunks(2048).flat_map_iter(of_chunk).collect();
         match places.iter().position(|&p| p == NONE) {
             None => Ok(places),
             Some(i) => {

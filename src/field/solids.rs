@@ -136,6 +136,11 @@ impl Solids {
         self.nearest(x, reach).map_or(self.domain_wall, |s| s.wall)
     }
 
+    /// How liquid behaves at each solid and at the domain.
+    pub fn walls(&self) -> impl Iterator<Item = &Wall> {
+        self.solids.iter().map(|s| &s.wall).chain(std::iter::once(&self.domain_wall))
+    }
+
     /// Whether some solid moves at some time.
     pub fn any_animated(&self) -> bool {
         self.solids.iter().any(|p| p.solid.animated)

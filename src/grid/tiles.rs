@@ -257,8 +257,9 @@ impl Tiles {
     #[inline]
     pub fn cell_at(&self, x: &Vec3) -> [i32; 3] {
         let g = self.to_grid(x);
-        let k = if self.is_flat() { 0 } else { g.z.floor() as i32 };
-        [g.x.floor() as i32, g.y.floor() as i32, k]
+        // Without the instruction for it a floor is a call; truncation and a comparison are not.
+        let floor = |v: f64| v as i32 - (v < v as i32 as f64) as i32;
+        [floor(g.x), floor(g.y), if self.is_flat() { 0 } else { floor(g.z) }]
     }
 
     /// Copy tile t of a field and one layer of cells round it; `outside` where no tile exists.

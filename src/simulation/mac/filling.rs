@@ -16,7 +16,7 @@ use rayon::prelude::*;
 /// Layers of solid into which a surface is continued linearly; deeper in it goes on unchanged.
 const LINEAR_LAYERS: usize = 2;
 /// Layers of solid that are filled at all; a wall moves by less in a step.
-const LAYERS: usize = 4;
+const LAYERS: usize = 2;
 /// A surface further away than this many cells is not continued into a solid: depth is no slope.
 const NEAR: f64 = 2.0;
 /// A surface nearer to a solid than this many cells is not free.

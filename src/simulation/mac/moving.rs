@@ -17,6 +17,8 @@ use rayon::prelude::*;
 
 /// Particles stay this many cells away from solids.
 const CLEARANCE: f64 = 0.05;
+/// Further than this many cells from solids a path meets none, whatever interpolation makes of the distance.
+const CLOSE: f64 = 0.3;
 
 /// What moving the particles of a tile needs.
 #[derive(Default)]
@@ -54,7 +56,14 @@ impl Mac {
         let mut free: Vec<bool> = moved.iter().map(|m| m.free).collect();
         let position = moved.iter().map(|m| m.position).collect();
         let velocity = moved.iter().map(|m| m.velocity).collect();
-        let mut moved = Particles { position, velocity, ..particles.clone() };
+        let mut moved = Particles {
+            position,
+            velocity,
+            id: particles.id.clone(),
+            volume: particles.volume.clone(),
+            affine: particles.affine.clone(),
+            start: Vec::new(),
+        };
         if let Some(p) = moved.position.iter().position(|x| !x.iter().all(|v| v.is_finite())) {
             let id = moved.id[p];
             return Err(Error::diverged("advect_surface", format!("particle {id} has no finite position")));
@@ -145,7 +154,7 @@ impl Surroundings {
         let v = tiles.volume();
         let nearest = grid.solid[t * v..(t + 1) * v].iter().fold(far, |m, d| m.min(*d));
         // A drop may be faster than the liquid, and distances to solids end at a few cells.
-        let travel = (fastest + step.solids.max_speed()) * step.dt + 2.0 * tiles.h();
+        let travel = (fastest + step.solids.max_speed()) * step.dt + 3.0 * tiles.h();
         self.walls = !self.full || nearest < travel || travel > far;
         if self.walls {
             self.solid.load(tiles, &grid.solid, coord, margin, far);
@@ -161,13 +170,15 @@ impl Surroundings {
         if tiles.is_flat() {
             to.z = g.z;
         }
-        let travel = (to - g).norm();
-        let reach = (travel + 1.0) * h + step.solids.max_speed() * step.dt;
-        if !self.walls || self.solid.sample(nodal(tiles, &g)) >= reach {
+        let travel = (to - g).norm() * h;
+        // Distances grow by no more than the way, so a path keeps at least half of what both ends have left.
+        let ends = || self.solid.sample(nodal(tiles, &g)) + self.solid.sample(nodal(tiles, &to));
+        let sweep = step.solids.max_speed() * step.dt + CLOSE * h;
+        if !self.walls || 0.5 * (ends() - travel) > sweep {
             let position = hold_back(step.solids, x, tiles.origin() + to * h);
             return Moved { position, velocity: *v, free };
         }
-        to = self.slide(tiles, &g, &to, travel);
+        to = self.slide(tiles, &g, &to, travel / h);
         let end = put_outside(step.solids, tiles.origin() + to * h, h, tiles.is_flat());
         let position = hold_back(step.solids, x, end);
         // Liquid learns of walls from the pressure; a drop on its own must be told.

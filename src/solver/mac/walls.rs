@@ -6,7 +6,7 @@
 //! the rest for friction, and u ← v for a wall that sticks.
 
 use super::grid::{MacGrid, REACH_CELLS, each_cell};
-use crate::field::{Solids, VelocityPatch, face_offset};
+use crate::field::{Solids, VelocityPatch, Wall, face_offset};
 use crate::grid::Patch;
 use crate::math::Vec3;
 use rayon::prelude::*;
@@ -17,8 +17,11 @@ pub fn constrain(grid: &mut MacGrid, solids: &Solids, layers: &[Vec<u8>; 3], las
     let tiles = &grid.tiles;
     let source = grid.velocity.clone();
     let far = REACH_CELLS * tiles.h();
+    // Most walls rest and let liquid slide; then nobody has to be asked whose wall it is.
+    let plain = !solids.any_animated() && solids.walls().all(|w| *w == Wall::default());
     for (axis, velocity) in grid.velocity.iter_mut().enumerate().take(tiles.axes()) {
         let (open, layers) = (&grid.open[axis], &layers[axis]);
+        let asked = (!plain).then_some(solids);
         let wanted = |f: usize| open[f] == 0.0 && layers[f] != 0 && layers[f] <= last;
         let patches = <(VelocityPatch, Patch)>::default;
         velocity.par_chunks_mut(tiles.volume()).enumerate().for_each_init(
@@ -38,7 +41,7 @@ pub fn constrain(grid: &mut MacGrid, solids: &Solids, layers: &[Vec<u8>; 3], las
                     let at = Vec3::from_fn(|a, _| (base[a] + local[a] as i32) as f64);
                     let g = at + face_offset(axis, tiles.is_flat());
                     part[l] =
-                        at_wall(&u.sample(&g), &g, solid, solids, tiles.origin() + g * tiles.h(), tiles.h())
+                        at_wall(&u.sample(&g), &g, solid, asked, tiles.origin() + g * tiles.h(), tiles.h())
                             [axis];
                 });
             },
@@ -47,7 +50,7 @@ pub fn constrain(grid: &mut MacGrid, solids: &Solids, layers: &[Vec<u8>; 3], las
 }
 
 /// The velocity that liquid may have at a point in a solid.
-fn at_wall(u: &Vec3, g: &Vec3, solid: &Patch, solids: &Solids, x: Vec3, h: f64) -> Vec3 {
+fn at_wall(u: &Vec3, g: &Vec3, solid: &Patch, solids: Option<&Solids>, x: Vec3, h: f64) -> Vec3 {
     let (_, gradient) = solid.sample_gradient([g.x, g.y, g.z]);
     let n = Vec3::from(gradient);
     let length = n.norm();
@@ -57,7 +60,8 @@ fn at_wall(u: &Vec3, g: &Vec3, solid: &Patch, solids: &Solids, x: Vec3, h: f64) 
     }
     let n = n / length;
     let reach = 2.0 * REACH_CELLS * h;
-    let (v, wall) = (solids.velocity(&x, reach), solids.wall(&x, reach));
+    let (v, wall) =
+        solids.map_or_else(Default::default, |s| (s.velocity(&x, reach), s.wall(&x, reach)));
     if wall.stick {
         return v;
     }
