@@ -60,8 +60,7 @@ fn at_wall(u: &Vec3, g: &Vec3, solid: &Patch, solids: Option<&Solids>, x: Vec3, 
     }
     let n = n / length;
     let reach = 2.0 * REACH_CELLS * h;
-    let (v, wall) =
-        solids.map_or_else(Default::default, |s| (s.velocity(&x, reach), s.wall(&x, reach)));
+    let (v, wall) = solids.map_or_else(Default::default, |s| (s.velocity(&x, reach), s.wall(&x, reach)));
     if wall.stick {
         return v;
     }
