@@ -138,7 +138,7 @@ impl Solids {
 
     /// How liquid behaves at each solid and at the domain.
     pub fn walls(&self) -> impl Iterator<Item = &Wall> {
-        self.solids.iter().map(|s| &s.wall).chain(std::iter::once(&self.domain_wall))
+        self.solids.iter().map(|s| &s.solid.wall).chain(std::iter::once(&self.domain_wall))
     }
 
     /// Whether some solid moves at some time.
