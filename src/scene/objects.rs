@@ -63,9 +63,13 @@ pub struct Volume {
     /// Velocity in scene units a second.
     #[serde(default)]
     pub velocity: [f64; 3],
-    /// Velocity of rotation about the shape's origin in degrees a second about x, y and z.
+    /// Velocity of rotation about the middle of its box in degrees a second about x, y and z.
     #[serde(default)]
     pub angular_velocity: [f64; 3],
+    /// Change of velocity away from the middle of its box, per second: row a, column b is how fast the
+    /// component a of the velocity grows along b. Liquid keeps its volume if the diagonal sums to 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub velocity_gradient: Option<[[f64; 3]; 3]>,
 }
 
 /// A shape that pours liquid.

@@ -116,6 +116,9 @@ impl Scene {
             placed(&path, &v.shape, &v.transform)?;
             three(&format!("{path}.velocity"), &v.velocity)?;
             three(&format!("{path}.angular_velocity"), &v.angular_velocity)?;
+            for (a, row) in v.velocity_gradient.iter().flatten().enumerate() {
+                three(&format!("{path}.velocity_gradient[{a}]"), row)?;
+            }
         }
         for i in 0..self.emitters.len() {
             self.check_emitter(i, &names)?;

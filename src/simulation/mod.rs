@@ -15,6 +15,7 @@ pub mod report;
 mod sources;
 pub mod state;
 mod step;
+pub mod validation;
 mod watch;
 mod world;
 
@@ -22,7 +23,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
-use crate::math::{Aabb, Vec3};
+use crate::math::{Aabb, Mat3, Vec3};
 use crate::scene::{Look, Scene, SimulatorType, Transfer};
 use clock::{Clock, MANY_SUBSTEPS};
 use forces::Forces;
@@ -411,30 +412,32 @@ fn solids_at(scene: &Scene, world: &World, frame: f64) -> Result<Solids> {
     world.solids(frame, frame, 0.0, viscosity(scene, frame), &Cancel::new())
 }
 
-/// The initial volumes with their velocities and angular velocities.
-fn initial_regions(loader: &Loader) -> Result<Vec<(Object, Vec3, Vec3)>> {
+/// The initial volumes with their velocities and the gradients of these.
+fn initial_regions(loader: &Loader) -> Result<Vec<(Object, Vec3, Mat3)>> {
     let build = |(i, v): (usize, &crate::scene::Volume)| {
         let name = named(&v.name, "initial volume", i);
         let form = loader.form(&v.shape, &name, v.transform.scale)?;
         let object = Object { name, form, transform: v.transform.clone(), container: false };
-        Ok((object, Vec3::from(v.velocity), Vec3::from(v.angular_velocity)))
+        let turn = Vec3::from(v.angular_velocity.map(f64::to_radians)).cross_matrix();
+        let rows = v.velocity_gradient.unwrap_or_default();
+        Ok((object, Vec3::from(v.velocity), turn + Mat3::from_fn(|a, b| rows[a][b])))
     };
     loader.scene.initial.iter().enumerate().map(build).collect()
 }
 
 /// The liquid at the first frame.
-fn start(scene: &Scene, solids: &Solids, regions: &[(Object, Vec3, Vec3)], emitters: usize) -> Result<Mac> {
+fn start(scene: &Scene, solids: &Solids, regions: &[(Object, Vec3, Mat3)], emitters: usize) -> Result<Mac> {
     let frame = scene.frames[0] as f64;
     let mut placed = Vec::new();
-    for (object, v, w) in regions {
-        placed.push((&object.name, object.at(frame, frame, 0.0, &Cancel::new())?, *v, *w));
+    for (object, v, gradient) in regions {
+        placed.push((&object.name, object.at(frame, frame, 0.0, &Cancel::new())?, *v, *gradient));
     }
     let distances: Vec<_> = placed.iter().map(|(_, p, _, _)| move |x: &Vec3| p.distance(x)).collect();
     let velocities: Vec<_> = placed
         .iter()
-        .map(|(_, p, v, w)| {
+        .map(|(_, p, v, gradient)| {
             let centre = p.bounds().centre();
-            move |x: &Vec3| v + w.cross(&(x - centre))
+            move |x: &Vec3| v + gradient * (x - centre)
         })
         .collect();
     let mut volumes = Vec::new();

@@ -5,6 +5,7 @@ use super::exit;
 use super::preview::PreviewArgs;
 use super::progress::Mode;
 use super::replay::ReplayArgs;
+use super::validate::ValidateArgs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -36,6 +37,9 @@ pub enum Command {
     /// Repeat a solve that failed, from the folder it left
     #[command(after_help = "Example: meniscus replay dumps/0042-pressure")]
     Replay(ReplayArgs),
+    /// Run a simulator on cases whose answers are known, and compare; exit code 5 if one is missed
+    #[command(after_help = "Example: meniscus validate mac --case sloshing --json")]
+    Validate(ValidateArgs),
     /// Print the JSON Schema of scenes, with the meaning and unit of every value
     #[command(after_help = "Example: meniscus schema > scene.schema.json")]
     Schema,

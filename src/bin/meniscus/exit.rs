@@ -22,7 +22,7 @@ Exit codes:
   2  the scene or the command is wrong: do not retry, read the message
   3  memory, disk or a lock is missing: retry later or elsewhere
   4  stopped by Ctrl-C or SIGTERM; frames that were finished are whole
-  5  the simulation diverged; frames before it are whole";
+  5  the simulation diverged; frames before it are whole (validate: a known answer was missed)";
 
 /// The exit code for an error.
 pub fn code(error: &Error) -> u8 {

@@ -13,6 +13,7 @@ mod progress;
 mod replay;
 mod run;
 mod terminal;
+mod validate;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -46,6 +47,7 @@ fn dispatch(command: &Command, stop: &Cancel) -> Result<()> {
         Command::Preview(args) => preview::main(args, stop),
         Command::Bench(args) => bench::bench(args, stop),
         Command::Replay(args) => replay::replay(args, stop),
+        Command::Validate(args) => validate::validate(args, stop),
         Command::Schema => presets::schema(),
         Command::Presets { json } => presets::presets(*json),
     }

@@ -1,0 +1,61 @@
+//! `meniscus validate`: a simulator against cases whose answers are known.
+
+use super::terminal::say;
+use clap::Args;
+use meniscus::simulation::validation::{Effort, Figure, cases, run};
+use meniscus::{Cancel, Error, Result};
+
+#[derive(Args, Clone, Debug)]
+pub struct ValidateArgs {
+    /// The simulator; mac
+    pub simulator: String,
+    /// Only this case; may be repeated
+    #[arg(long = "case", value_name = "NAME")]
+    pub cases: Vec<String>,
+    /// Coarser and shorter, against the same gates
+    #[arg(long)]
+    pub quick: bool,
+    /// One line of JSON a figure
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Run the cases one after the other; an error if a figure misses its gate.
+pub fn validate(args: &ValidateArgs, stop: &Cancel) -> Result<()> {
+    let known = cases(&args.simulator)?;
+    let chosen: Vec<&str> =
+        if args.cases.is_empty() { known } else { args.cases.iter().map(String::as_str).collect() };
+    let effort = if args.quick { Effort::Quick } else { Effort::Full };
+    if !args.json {
+        say("figure                          value   reference   tolerance   pass   seconds");
+    }
+    let (mut missed, mut total) = (0, 0);
+    for case in chosen {
+        for figure in run(&args.simulator, case, effort, stop)? {
+            missed += usize::from(!figure.pass);
+            total += 1;
+            if args.json { say_json(&figure)? } else { say(&table_row(&figure)) }
+        }
+    }
+    match missed {
+        0 => Ok(()),
+        _ => Err(Error::diverged("validate", format!("{missed} of {total} figures miss their gate"))),
+    }
+}
+
+fn table_row(figure: &Figure) -> String {
+    let Figure { name, value, reference, tolerance, pass, seconds } = figure;
+    let (value, reference, tolerance) = (number(*value), number(*reference), number(*tolerance));
+    let pass = if *pass { "yes" } else { "NO" };
+    format!("{name:<26} {value:>10}  {reference:>10}  {tolerance:>10}   {pass:<4} {seconds:>9.1}")
+}
+
+/// A number in few digits: small ones as powers of ten.
+fn number(x: f64) -> String {
+    if x != 0.0 && x.abs() < 1e-3 { format!("{x:.1e}") } else { format!("{x:.5}") }
+}
+
+fn say_json(figure: &Figure) -> Result<()> {
+    say(&serde_json::to_string(figure).map_err(|e| Error::invalid("JSON", e.to_string()))?);
+    Ok(())
+}

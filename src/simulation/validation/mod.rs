@@ -1,0 +1,116 @@
+//! Cases with known answers, run on a simulator as a whole: scene in, particles and surface out.
+//!
+//! A case is a scene, the measurement of what happened in it, and figures to compare with: exact
+//! solutions where there are any, else a published experiment. A figure passes if
+//! |value − reference| ≤ tolerance. The tolerances are gates that stand whether they are met or not,
+//! and every case runs with the options that an artist gets by default unless it says otherwise.
+//! `meniscus validate` prints the figures; tests/validate.rs holds the short forms.
+
+mod basin;
+mod dam;
+mod drop;
+mod measure;
+mod pour;
+mod splash;
+
+use super::{Settings, Simulation};
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::geometry::TriMesh;
+use crate::scene::Scene;
+use serde::Serialize;
+use std::time::Instant;
+
+/// Acceleration of gravity in every case that has any, m/s².
+const GRAVITY: f64 = 9.81;
+
+/// One number compared with its known answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    pub name: String,
+    /// What was measured; not a number if it never happened.
+    pub value: f64,
+    pub reference: f64,
+    /// The greatest difference that passes.
+    pub tolerance: f64,
+    pub pass: bool,
+    /// Wall-clock seconds of the case that the figure belongs to.
+    pub seconds: f64,
+}
+
+impl Figure {
+    fn new(name: impl Into<String>, value: f64, reference: f64, tolerance: f64) -> Self {
+        let pass = (value - reference).abs() <= tolerance;
+        Self { name: name.into(), value, reference, tolerance, pass, seconds: 0.0 }
+    }
+}
+
+/// How long a case may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// The resolution and length that the gates are stated for.
+    Full,
+    /// Coarser or shorter, against the same gates.
+    Quick,
+}
+
+impl Effort {
+    fn pick<T>(self, full: T, quick: T) -> T {
+        if self == Effort::Full { full } else { quick }
+    }
+}
+
+type Case = fn(Effort, &Cancel) -> Result<Vec<Figure>>;
+
+/// The cases of the simulator `mac`, in the order in which they are run.
+const MAC: [(&str, Case); 8] = [
+    ("still-tank", basin::still_tank),
+    ("still-cup", basin::still_cup),
+    ("free-fall", drop::free_fall),
+    ("sloshing", basin::sloshing),
+    ("elliptical-drop", drop::elliptical_drop),
+    ("dam-break", dam::dam_break),
+    ("splash-volume", splash::splash_volume),
+    ("pour", pour::pour),
+];
+
+/// The names of the cases of a simulator.
+pub fn cases(simulator: &str) -> Result<Vec<&'static str>> {
+    match simulator {
+        "mac" => Ok(MAC.iter().map(|(name, _)| *name).collect()),
+        _ => Err(Error::invalid("simulator", format!("there is none called \"{simulator}\"; use mac"))),
+    }
+}
+
+/// Run one case of a simulator.
+pub fn run(simulator: &str, case: &str, effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
+    let known = cases(simulator)?;
+    let Some((_, run)) = MAC.iter().find(|(name, _)| *name == case) else {
+        return Err(Error::invalid("case", format!("no case \"{case}\"; known are {}", known.join(", "))));
+    };
+    let start = Instant::now();
+    let mut figures = run(effort, cancel)?;
+    let seconds = start.elapsed().as_secs_f64();
+    figures.iter_mut().for_each(|f| f.seconds = seconds);
+    Ok(figures)
+}
+
+/// The simulation of a scene in which every mesh file is `mesh`.
+fn simulation(scene: serde_json::Value, mesh: &TriMesh) -> Result<Simulation> {
+    let scene = Scene::from_json(&scene.to_string())?;
+    Simulation::new(&scene, &|_| Ok(mesh.clone()), &Settings::default())
+}
+
+/// Advance some frames; after each, `see` is told the seconds since the start.
+fn advance(
+    sim: &mut Simulation,
+    frames: usize,
+    cancel: &Cancel,
+    mut see: impl FnMut(&Simulation, f64),
+) -> Result<()> {
+    for _ in 0..frames {
+        sim.advance_frame(&mut |_| cancel.is_cancelled())?;
+        see(sim, sim.scene().seconds(sim.frame() as f64));
+    }
+    Ok(())
+}
