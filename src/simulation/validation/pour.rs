@@ -29,7 +29,8 @@ pub fn pour(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
         .zip(&arrivals)
         .map(|(cell, value)| Figure::new(format!("pour-arrival-{cell}"), *value, exact, 0.05 * exact))
         .collect();
-    let (low, high) = arrivals.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), t| (l.min(*t), h.max(*t)));
+    let (low, high) =
+        arrivals.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), t| (l.min(*t), h.max(*t)));
     let mean = arrivals.iter().sum::<f64>() / arrivals.len() as f64;
     figures.push(Figure::new("pour-arrival-spread", (high - low) / mean, 0.0, 0.05));
     Ok(figures)
