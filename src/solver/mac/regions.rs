@@ -81,9 +81,9 @@ impl ClosedRegions {
                 }
                 for a in starts[t]..starts[t] + of_tile[t].0.len() {
                     let link = and(&parts[a].cells, &of_tile[t].1[axis]);
-                    for b in starts[below as usize]..starts[below as usize] + of_tile[below as usize].0.len()
-                    {
-                        if touch(axis, tiles.depth(), &link, &parts[b].cells) {
+                    let (first, count) = (starts[below as usize], of_tile[below as usize].0.len());
+                    for (b, part) in parts.iter().enumerate().skip(first).take(count) {
+                        if touch(axis, tiles.depth(), &link, &part.cells) {
                             sets.join(a as u32, b as u32);
                         }
                     }

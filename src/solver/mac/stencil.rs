@@ -125,7 +125,7 @@ impl Stencil {
 /// Place of the cell beside local cell l of tile t; sides are −x, +x, −y, +y, −z, +z.
 pub(super) fn beside(tiles: &Tiles, t: usize, l: usize, side: usize) -> Option<usize> {
     let mut at = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|c| c as i32);
-    at[side / 2] += if side % 2 == 0 { -1 } else { 1 };
+    at[side / 2] += if side.is_multiple_of(2) { -1 } else { 1 };
     tiles.near(t, at[0], at[1], at[2])
 }
 

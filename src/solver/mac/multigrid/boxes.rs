@@ -16,7 +16,7 @@ const COLUMN: usize = 4 * 4;
 /// The coarse row that a fine row lies over, and the one it touches; rows count from the one before the box.
 #[inline(always)]
 fn over(fine: usize) -> (usize, usize) {
-    (fine / 2 + 1, if fine % 2 == 0 { fine / 2 } else { fine / 2 + 2 })
+    (fine / 2 + 1, if fine.is_multiple_of(2) { fine / 2 } else { fine / 2 + 2 })
 }
 
 /// What one tile restricts: sums over its red cells for the coarse cells below and round it.

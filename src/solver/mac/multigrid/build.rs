@@ -33,6 +33,9 @@ pub(super) struct Natural {
     pub(super) excess: Vec<f32>,
 }
 
+/// The couplings along x, y and z and the pull of one coarse tile.
+type CoarseTile<'a> = (&'a mut [f32], &'a mut [f32], &'a mut [f32], &'a mut [f32]);
+
 /// A matrix as set-up reads it.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix<'a> {
@@ -231,7 +234,7 @@ pub(super) fn coarsen(fine: &Matrix, layout: &Layout, children: &[[u32; 8]], coa
     let [cx, cy, cz] = &mut coarse.coupling;
     let chunks =
         (cx.par_chunks_mut(v), cy.par_chunks_mut(v), cz.par_chunks_mut(v), coarse.excess.par_chunks_mut(v));
-    let tile = |(t, (cx, cy, cz, sum)): (usize, (&mut [f32], &mut [f32], &mut [f32], &mut [f32]))| {
+    let tile = |(t, (cx, cy, cz, sum)): (usize, CoarseTile)| {
         [&mut *cx, cy, cz, sum].into_iter().for_each(|c| c.fill(0.0));
         for (eighth, &child) in children[t].iter().enumerate().filter(|c| *c.1 != NONE) {
             let child = layout.active[child as usize] as usize;

@@ -24,6 +24,9 @@ pub(super) struct Vectors {
     q: Vec<f64>,
 }
 
+/// One colour of a tile in a step: x, r, p, q and the b of the level.
+type StepTile<'a> = (&'a mut [f64], &'a mut [f64], &'a [f64], &'a [f64], &'a mut [f32]);
+
 impl Vectors {
     fn resize(&mut self, cells: usize) {
         [&mut self.b, &mut self.x, &mut self.r, &mut self.p, &mut self.q]
@@ -254,7 +257,7 @@ impl Level {
                 q.par_chunks(half),
                 b.par_chunks_mut(half),
             );
-            let step = |(x, r, p, q, b): (&mut [f64], &mut [f64], &[f64], &[f64], &mut [f32])| {
+            let step = |(x, r, p, q, b): StepTile| {
                 let mut sums = [0.0; LANES];
                 let (x, p) = (x.chunks_exact_mut(LANES), p.chunks_exact(LANES));
                 let (r, q) = (r.chunks_exact_mut(LANES), q.chunks_exact(LANES));
