@@ -90,7 +90,7 @@ impl SolidShape for DeformedMesh {
     }
 
     fn part(&self, within: &Aabb) -> Option<Arc<dyn SolidShape>> {
-        Faces::new(self.faces_near(within), true)
+        Faces::solid(self.faces_near(within), true)
     }
 }
 
@@ -134,7 +134,7 @@ pub(super) struct Faces {
 }
 
 impl Faces {
-    fn new(faces: Vec<Face>, deforms: bool) -> Option<Arc<dyn SolidShape>> {
+    fn solid(faces: Vec<Face>, deforms: bool) -> Option<Arc<dyn SolidShape>> {
         (!faces.is_empty()).then(|| Arc::new(Self { faces, deforms }) as Arc<dyn SolidShape>)
     }
 
@@ -142,7 +142,7 @@ impl Faces {
     pub fn of_mesh(mesh: &MeshDistance, within: &Aabb) -> Option<Arc<dyn SolidShape>> {
         let mut corners = Vec::new();
         mesh.bvh().corners_in(within, &mut corners);
-        Self::new(corners.into_iter().map(|c| Face { before: c, after: c }).collect(), false)
+        Self::solid(corners.into_iter().map(|c| Face { before: c, after: c }).collect(), false)
     }
 }
 
@@ -173,6 +173,6 @@ impl SolidShape for Faces {
     }
 
     fn part(&self, _within: &Aabb) -> Option<Arc<dyn SolidShape>> {
-        Self::new(self.faces.clone(), self.deforms)
+        Self::solid(self.faces.clone(), self.deforms)
     }
 }

@@ -212,13 +212,8 @@ pub(super) fn each_cell(depth: usize, mut f: impl FnMut(usize, [isize; 3])) {
 }
 
 /// Distances to solids at the nodes of a tile, one more all round: from −1 to 8 along each axis.
+#[derive(Default)]
 struct Nodes(Halo);
-
-impl Default for Nodes {
-    fn default() -> Self {
-        Self(Halo::default())
-    }
-}
 
 impl Nodes {
     /// Measure the solids round tile t; false if all are too far away to matter.

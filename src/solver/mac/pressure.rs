@@ -239,20 +239,20 @@ fn stencil(grid: &MacGrid, wet: &Wet) -> Stencil {
     let coupling = cx.par_chunks_mut(v).zip(cy.par_chunks_mut(v)).zip(cz.par_chunks_mut(v));
     let parts = stencil.diagonal.par_chunks_mut(v).zip(coupling).zip(&wet.of);
     parts.for_each_init(Halo::default, |halo, ((diagonal, ((x, y), z)), t)| {
-        let (faces, coupling) = (faces.of_tile(*t, halo), [x, y, z]);
+        let (faces, mut coupling) = (faces.of_tile(*t, halo), [x, y, z]);
         each_cell(tiles.depth(), |l, cell| {
             let here = faces.phi(cell, 0, 0);
             if here >= 0.0 {
                 return;
             }
-            for axis in 0..tiles.axes() {
+            for (axis, coupling) in coupling.iter_mut().enumerate().take(tiles.axes()) {
                 let sides = [(-1, faces.lower_open(l, cell, axis)), (1, faces.upper_open(l, cell, axis))];
                 for (step, open) in sides {
                     let there = faces.phi(cell, axis, step);
                     let inside = there < 0.0;
                     diagonal[l] += if inside { open as f64 } else { open as f64 / theta(here, there) };
                     if inside && step < 0 {
-                        coupling[axis][l] = open;
+                        coupling[l] = open;
                     }
                 }
             }
