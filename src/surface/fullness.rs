@@ -23,6 +23,10 @@ use rayon::prelude::*;
 /// How far level set and particles may disagree, as fullness; at the surface also in cells. The scatter
 /// of fullness of particles that are placed at random within eighths of cells is a tenth.
 const TOLERANCE: f64 = 0.25;
+/// A cell this many cells from the level set's liquid that is nevertheless full belongs to a sheet that
+/// the level set has lost. Sheets are held together down to this much less than half full.
+const LOST: f64 = 0.6;
+const SHEET: f64 = 0.1;
 /// With less room than this round a cell centre the particles say nothing.
 const LEAST_ROOM: f64 = 0.2;
 const UNKNOWN: f64 = -1.0;
@@ -81,7 +85,9 @@ pub fn guide(tiles: &Tiles, phi: &mut [f64], full: &[f64]) {
         // Far from the surface only a different side counts: depth ends at one cell.
         let near = phi.abs() < h;
         if *full > expected + TOLERANCE {
-            let most = -h * depth(*full - TOLERANCE);
+            // Where the level set has lost a sheet altogether, the particles alone say that there is one.
+            let lost = *phi > LOST * h;
+            let most = -h * depth(if lost { *full + SHEET } else { *full - TOLERANCE });
             *phi = if near || most < 0.0 { most } else { *phi };
         } else if *full < expected - TOLERANCE {
             let least = -h * depth(*full + TOLERANCE);
