@@ -200,8 +200,8 @@ fn poisson_error(l: &Lattice, with_surface: bool) -> Errors {
     }
     // The area of the wall in a cell is what its open faces lack to be closed; its flow is taken on the wall.
     let mut wall = vec![Vec3::zeros(); l.cells()];
-    for f in 0..open.len() {
-        let closed = l.area_vector(f) * (1.0 - open[f]);
+    for (f, open) in open.iter().enumerate() {
+        let closed = l.area_vector(f) * (1.0 - open);
         let [a, b] = l.faces.cells[f].map(|c| c as usize);
         wall[a] += closed;
         wall[b] -= closed;
