@@ -241,6 +241,8 @@ impl ShapeSpec {
     }
 
     /// Width of the cells that the distance of a mesh is kept in, if the scene says it.
+    // Inlined, the field would be read before it is known to exist, which memory checkers rightly dislike.
+    #[inline(never)]
     pub fn detail(&self) -> Option<f64> {
         match self {
             ShapeSpec::Mesh { detail, .. } | ShapeSpec::Samples { detail, .. } => *detail,
