@@ -244,7 +244,8 @@ pub struct Simulator {
     pub kind: SimulatorType,
     /// How velocity goes between particles and grid.
     pub transfer: Transfer,
-    /// Share of FLIP from 0 (calm, damped) to 1 (lively, noisy); used by the transfer `flip`.
+    /// Share of FLIP from 0 (calm, damped) to 1 (lively, noisy), over each hundredth of a second; used by
+    /// the transfer `flip`.
     pub flip_blend: f64,
     /// Cells that liquid may cross in a substep.
     pub cfl: f64,

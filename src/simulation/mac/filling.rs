@@ -19,8 +19,10 @@ const LINEAR_LAYERS: usize = 2;
 const LAYERS: usize = 2;
 /// A surface further away than this many cells is not continued into a solid: depth is no slope.
 const NEAR: f64 = 2.0;
-/// A surface nearer to a solid than this many cells is not free.
+/// A surface nearer to a solid than this many cells is not free...
 const TOUCHES: f64 = 0.25;
+/// ...if the cosine between its normal and the way into the solid is at least this.
+const FACES: f64 = 0.5;
 /// Distance in cells that keeps every interpolation with it inside a solid.
 const BLOCKED: f64 = 100.0;
 /// A volume of liquid at the start.
@@ -279,5 +281,10 @@ fn is_free(solids: &Solids, distance: &dyn Fn(&Vec3) -> f64, x: &Vec3, d: f64, h
     let n = Vec3::new(along(0), along(1), along(2)).try_normalize(1e-9 * h).unwrap_or_else(Vec3::zeros);
     let foot = x - n * d;
     // Where two sides are equally near the gradient leads to neither.
-    distance(&foot).abs() < 0.1 * h && solids.distance(&foot, h) > TOUCHES * h
+    if distance(&foot).abs() > 0.1 * h {
+        return false;
+    }
+    // A surface that ends at a wall is free up to the wall; one that faces the wall is not.
+    let wall = solids.distance(&foot, h);
+    wall > TOUCHES * h || (wall > -TOUCHES * h && n.dot(&solids.outward(&foot, 0.25 * h)) > -FACES)
 }

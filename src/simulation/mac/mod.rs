@@ -25,7 +25,7 @@ use crate::grid::{MAX_MARGIN, Patch, extend_average};
 use crate::math::{Aabb, Vec3};
 use crate::solver::mac::{
     MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles,
-    particles_to_grid, project,
+    particles_to_grid, project, wall_drag,
 };
 use crate::surface::Seeding;
 use rayon::prelude::*;
@@ -34,21 +34,25 @@ pub(super) use filling::InitialVolume;
 
 /// The distance to the surface is kept within this many cells.
 const BAND_CELLS: f64 = 4.0;
-/// The surface is moved to enclose the particles' volume over about this many seconds...
-const VOLUME_TIME: f64 = 0.04;
-/// ...by at most this many cells a substep.
-const MOST_SHIFT: f64 = 0.02;
+/// The surface is moved to enclose the particles' volume by at most this many cells a substep. The
+/// noise of a violent splash asks for half of that; nobody sees a twentieth of a cell.
+const MOST_SHIFT: f64 = 0.05;
 /// A particle this many cells outside the surface is a drop of its own.
 const DETACHED: f64 = 0.5;
+/// One this near, in cells, still moves with the liquid if a cell beside its own holds any: where a
+/// level surface runs through the middles of cells, half of the particles above them are not drops.
+const CLINGS: f64 = 0.25;
 /// Share of a crowd that is taken apart in a substep.
 const SPREAD: f64 = 0.5;
 /// Faces this many layers inside walls have the velocity of liquid that slides along them.
 const WALL_LAYERS: u8 = 4;
 /// Deeper than this many cells thin liquid is drawn together.
 const DEEP: f64 = 1.5;
-/// Nearer to the surface, where nothing draws particles together, the scatter of fullness is no crowd:
-/// taking it apart step by step would blow up every stream.
+/// Fullness of a cell scatters by this much without being a crowd. Nearer to the surface, where nothing
+/// draws particles together, taking scatter apart step by step would blow up every stream.
 const SCATTER: f64 = 0.2;
+/// The mean of fewer deep cells than this is not trusted.
+const FEW: f64 = 64.0;
 
 /// What does not change during a simulation.
 #[derive(Clone, Debug)]
@@ -155,7 +159,7 @@ impl Mac {
             let (mut wet, mut drops) = (Vec::with_capacity(range.len()), 0.0);
             for p in range {
                 let at = tiles.centred(&particles.position[p]);
-                wet.push(patch.least(at) < 0.0);
+                wet.push(moves_with_liquid(patch, at, tiles.h()));
                 drops += if patch.sample(at) > off { particles.volume[p] as f64 } else { 0.0 };
             }
             (wet, drops)
@@ -167,7 +171,7 @@ impl Mac {
     }
 
     /// Measure the liquid of the next state and move its surface towards the volume of its particles.
-    fn settle_volume(&mut self, dt: f64) {
+    fn settle_volume(&mut self) {
         let (takes_part, drops) = self.wet(&self.next);
         self.takes_part = takes_part;
         let State { grid, volume, expected, .. } = &mut self.next;
@@ -176,21 +180,33 @@ impl Mac {
         let mut shift = 0.0;
         if self.options.volume_lock && area > 0.0 {
             let missing = *expected - drops - measured;
-            shift = (missing / area * (dt / VOLUME_TIME).min(1.0)).clamp(-most, most);
+            shift = (missing / area).clamp(-most, most);
             grid.liquid.par_iter_mut().for_each(|d| *d -= shift);
         }
         *volume = measured + shift * area + drops;
     }
 
     /// Relative expansion of each cell that takes crowds apart, in a substep.
+    ///
+    /// Deep liquid is drawn together as well as taken apart. There the mean of a tile counts in full, and
+    /// what a cell differs from it by more than the scatter; noise of single cells would add up along a
+    /// column and lift the surface of water at rest.
     fn spreading(&self) -> Vec<f64> {
-        let deep = -DEEP * self.options.cell;
-        let of = |(full, phi): (&f64, &f64)| match full - 1.0 {
-            _ if *full < 0.0 => 0.0,
-            crowd if *phi < deep => SPREAD * crowd.clamp(-0.5, 1.0),
-            crowd => SPREAD * (crowd - SCATTER).clamp(0.0, 1.0),
-        };
-        self.full.par_iter().zip(&self.next.grid.liquid).map(of).collect()
+        let (v, deep) = (self.next.grid.tiles.volume(), -DEEP * self.options.cell);
+        let mut expansion = vec![0.0; self.full.len()];
+        let parts = expansion.par_chunks_mut(v).zip(self.full.par_chunks(v));
+        parts.zip(self.next.grid.liquid.par_chunks(v)).for_each(|((out, full), phi)| {
+            let crowds = |f: &f64| (f - 1.0).clamp(-0.5, 1.0);
+            let within = full.iter().zip(phi).filter(|(f, d)| **f >= 0.0 && **d < deep);
+            let (sum, count) = within.fold((0.0, 0.0), |(s, n), (f, _)| (s + crowds(f), n + 1.0));
+            let mean = sum / f64::max(count, FEW);
+            for ((out, full), phi) in out.iter_mut().zip(full).zip(phi).filter(|((_, f), _)| **f >= 0.0) {
+                let own = if *phi < deep { crowds(full) - mean } else { crowds(full).max(0.0) };
+                let beyond = (own.abs() - SCATTER).max(0.0).copysign(own);
+                *out = SPREAD * if *phi < deep { mean + beyond } else { beyond };
+            }
+        });
+        expansion
     }
 }
 
@@ -222,7 +238,7 @@ impl Liquid for Mac {
         self.lay_tiles(step)?;
         step.cancel.check()?;
         self.carry_surface(step)?;
-        self.settle_volume(step.dt);
+        self.settle_volume();
         Ok(())
     }
 
@@ -238,8 +254,10 @@ impl Liquid for Mac {
     }
 
     fn apply_forces(&mut self, step: &Step) -> Result<()> {
-        let grid = &mut self.next.grid;
-        let (tiles, dt) = (&grid.tiles, step.dt);
+        let (grid, dt) = (&mut self.next.grid, step.dt);
+        // Before gravity: what the pressure will hold up does not slide.
+        wall_drag(grid, step.solids, dt);
+        let tiles = &grid.tiles;
         for axis in 0..tiles.axes() {
             let push = dt * step.gravity[axis];
             grid.velocity[axis].par_iter_mut().for_each(|u| *u += push);
@@ -281,7 +299,8 @@ impl Liquid for Mac {
 
     fn finish(&mut self, step: &Step) -> Result<()> {
         let State { grid, particles, .. } = &mut self.next;
-        grid_to_particles(grid, &self.before, particles, &self.takes_part, self.options.transfer);
+        let transfer = self.options.transfer.over(step.dt);
+        grid_to_particles(grid, &self.before, particles, &self.takes_part, transfer);
         let position = &particles.position;
         particles.velocity.par_iter_mut().enumerate().filter(|(p, _)| !self.takes_part[*p]).for_each(
             |(p, v)| {
@@ -343,6 +362,11 @@ impl Liquid for Mac {
     fn load(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
         self.read(from, solids)
     }
+}
+
+/// Whether a particle moves with the liquid whose distance is given; else it is a drop that flies freely.
+fn moves_with_liquid(liquid: &Patch, at: [f64; 3], h: f64) -> bool {
+    liquid.least(at) < 0.0 || (liquid.sample(at) < CLINGS * h && liquid.least_round(at) < 0.0)
 }
 
 /// The tiles that a box of space touches, `margin` metres round it.

@@ -165,7 +165,7 @@ impl Surroundings {
     fn carry(&self, tiles: &Tiles, step: &Step, x: &Vec3, v: &Vec3) -> Moved {
         let h = tiles.h();
         let g = tiles.to_grid(x);
-        let free = !self.full && self.liquid.least(tiles.centred(x)) >= 0.0;
+        let free = !self.full && !super::moves_with_liquid(&self.liquid, tiles.centred(x), h);
         let mut to = if free { g + v * (step.dt / h) } else { self.velocity.trace(&g, step.dt) };
         if tiles.is_flat() {
             to.z = g.z;

@@ -3,6 +3,7 @@
 mod block;
 mod block_weights;
 pub mod cases;
+mod drag;
 pub mod graph;
 mod grid;
 mod multigrid;
@@ -13,6 +14,7 @@ mod transfer;
 mod walls;
 
 pub use block::{Block, BlockField, BlockOptions, Place, Scheme};
+pub use drag::wall_drag;
 pub use grid::{MacGrid, REACH_CELLS};
 pub use multigrid::{Multigrid, PressureSolve};
 pub use pressure::{PressureOptions, Projected, project};

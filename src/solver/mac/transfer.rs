@@ -14,17 +14,31 @@
 use super::grid::MacGrid;
 use crate::field::{Block, NearPatch, Particles, add_hats, face_offset, gather_blocks};
 use crate::grid::{SIDE, Tiles};
-use crate::math::Vec3;
+use crate::math::{Vec3, elementary};
 use rayon::prelude::*;
 
 /// How velocity goes back to the particles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Transfer {
-    /// Share of the change that is added; the rest takes the grid's velocity.
+    /// Share of a particle's own motion that outlives a hundredth of a second; the rest becomes that
+    /// of the grid. A share of each step would damp fine grids, which take more steps, more than coarse.
     Flip {
         blend: f64,
     },
     Apic,
+}
+
+/// The time for which the blend of FLIP is stated, s.
+const BLEND_TIME: f64 = 0.01;
+
+impl Transfer {
+    /// The transfer of one step of dt seconds.
+    pub fn over(self, dt: f64) -> Self {
+        match self {
+            Self::Flip { blend } => Self::Flip { blend: elementary::pow(blend, dt / BLEND_TIME) },
+            Self::Apic => Self::Apic,
+        }
+    }
 }
 
 /// Weighted velocities and weights of one tile and one cell round it, for three axes.
