@@ -71,7 +71,6 @@ impl Mac {
         self.seed(&velocity)?;
         self.start_velocity(&velocity);
         self.next.expected = self.next.particles.total_volume(|_| true);
-        self.next.volume = self.next.expected;
         self.next.carry = self.next.grid.velocity.clone();
         let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));
         self.next.fastest = self.next.grid.max_speed(&everywhere);

@@ -81,9 +81,9 @@ struct State {
     next_id: u64,
     /// Substeps done; tells one seeding of a cell from the next.
     moment: u64,
-    /// Measured volume, and what it should be, m³.
-    volume: f64,
+    /// Volume that there should be, and that of drops outside the surface, m³.
     expected: f64,
+    flying: f64,
     /// Volume given by each emitter, m³.
     emitted: Vec<f64>,
     /// Velocity that carries the particles: that of the grid, and the drift that takes crowds apart.
@@ -143,47 +143,41 @@ impl Mac {
         (travel.min(MAX_MARGIN as f64).ceil() as usize + 2).min(MAX_MARGIN)
     }
 
-    /// Which particles have liquid cells round them, and the volume of those that are off the liquid.
-    fn wet(&self, state: &State) -> (Vec<bool>, f64) {
+    /// Which particles move with the liquid, and which are drops of their own outside its surface.
+    fn wet(&self, state: &State) -> (Vec<bool>, Vec<bool>) {
         let (tiles, particles) = (&state.grid.tiles, &state.particles);
         let off = DETACHED * tiles.h();
         let of_tile = |patch: &mut Patch, t: usize| {
             let range = particles.of_tile(tiles, t);
             if range.is_empty() {
-                return (Vec::new(), 0.0);
+                return (Vec::new(), Vec::new());
             }
             patch.load(tiles, &state.grid.liquid, tiles.coords()[t], 1, tiles.h());
             if patch.values().iter().all(|d| *d < 0.0) {
-                return (vec![true; range.len()], 0.0);
+                return (vec![true; range.len()], vec![false; range.len()]);
             }
-            let (mut wet, mut drops) = (Vec::with_capacity(range.len()), 0.0);
-            for p in range {
-                let at = tiles.centred(&particles.position[p]);
-                wet.push(moves_with_liquid(patch, at, tiles.h()));
-                drops += if patch.sample(at) > off { particles.volume[p] as f64 } else { 0.0 };
-            }
-            (wet, drops)
+            let at = |p: usize| tiles.centred(&particles.position[p]);
+            let wet = range.clone().map(|p| moves_with_liquid(patch, at(p), tiles.h())).collect();
+            (wet, range.map(|p| patch.sample(at(p)) > off).collect())
         };
-        let parts: Vec<(Vec<bool>, f64)> =
+        let parts: Vec<(Vec<bool>, Vec<bool>)> =
             (0..tiles.len()).into_par_iter().map_init(Patch::default, of_tile).collect();
-        let drops = parts.iter().map(|p| p.1).sum();
-        (parts.into_iter().flat_map(|p| p.0).collect(), drops)
+        let (wet, drops): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        (wet.concat(), drops.concat())
     }
 
-    /// Measure the liquid of the next state and move its surface towards the volume of its particles.
+    /// Move the surface of the next state so that it encloses the volume of its particles.
     fn settle_volume(&mut self) {
         let (takes_part, drops) = self.wet(&self.next);
         self.takes_part = takes_part;
-        let State { grid, volume, expected, .. } = &mut self.next;
+        let State { grid, particles, expected, flying, .. } = &mut self.next;
+        *flying = particles.total_volume(|p| drops[p]);
         let [measured, area] = grid.liquid_volume();
-        let most = MOST_SHIFT * self.options.cell;
-        let mut shift = 0.0;
         if self.options.volume_lock && area > 0.0 {
-            let missing = *expected - drops - measured;
-            shift = (missing / area).clamp(-most, most);
+            let most = MOST_SHIFT * self.options.cell;
+            let shift = ((*expected - *flying - measured) / area).clamp(-most, most);
             grid.liquid.par_iter_mut().for_each(|d| *d -= shift);
         }
-        *volume = measured + shift * area + drops;
     }
 
     /// Relative expansion of each cell that takes crowds apart, in a substep.
@@ -226,7 +220,6 @@ impl Liquid for Mac {
         self.next = State {
             next_id: self.now.next_id,
             moment: self.now.moment + 1,
-            volume: self.now.volume,
             expected: self.now.expected,
             emitted: self.now.emitted.clone(),
             ..State::default()
@@ -308,7 +301,7 @@ impl Liquid for Mac {
                 *v += (step.gravity + force) * step.dt;
             },
         );
-        if !self.next.fastest.is_finite() || !self.next.volume.is_finite() {
+        if !self.next.fastest.is_finite() || !self.next.flying.is_finite() {
             return Err(Error::diverged("finish", "velocities are not finite"));
         }
         Ok(())
@@ -326,7 +319,7 @@ impl Liquid for Mac {
 
     fn amount(&self) -> Amount {
         Amount {
-            volume: self.now.volume,
+            volume: self.now.grid.liquid_volume()[0] + self.now.flying,
             expected: self.now.expected,
             liquid_cells: self.now.grid.liquid.par_iter().filter(|d| **d < 0.0).count(),
             tiles: self.now.grid.tiles.len(),

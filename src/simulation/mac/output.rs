@@ -1,7 +1,7 @@
 //! The surface for pictures.
 //!
-//! The zero set of the liquid's distance, let into solids by the overlap, plus a small ball for each
-//! drop that flies freely. Each vertex carries its velocity.
+//! The zero set of the liquid's distance, let into solids by the overlap, plus a ball of its own volume
+//! for each particle that is a drop outside it. Each vertex carries its velocity.
 
 use super::Mac;
 use crate::error::Result;
@@ -43,15 +43,14 @@ impl Mac {
         points.par_chunks(1024).flat_map_iter(chunk).collect()
     }
 
-    /// Add an octahedron-based ball of a particle's volume for every particle that flies freely.
+    /// Add a ball for every particle that is a drop.
     fn add_drops(&self, mesh: &mut TriMesh, velocity: &mut Vec<Vec3>) {
         let particles = &self.now.particles;
-        let volume = self.options.cell.powi(3) / self.seeding.full() as f64;
         let (points, triangles) = unit_ball();
-        let solid: f64 = TriMesh::new(points.to_vec(), triangles.to_vec()).volume();
-        let radius = crate::math::elementary::cbrt(volume / solid);
-        let (wet, _) = self.wet(&self.now);
-        for p in (0..particles.len()).filter(|p| !wet[*p]) {
+        let unit: f64 = TriMesh::new(points.to_vec(), triangles.to_vec()).volume();
+        let (_, drops) = self.wet(&self.now);
+        for p in (0..particles.len()).filter(|p| drops[*p]) {
+            let radius = crate::math::elementary::cbrt(particles.volume[p] as f64 / unit);
             let base = mesh.positions.len() as u32;
             mesh.positions.extend(points.iter().map(|d| particles.position[p] + d * radius));
             mesh.triangles.extend(triangles.iter().map(|t| t.map(|v| v + base)));

@@ -14,9 +14,9 @@ const CARRY: [&str; 3] = ["carry x", "carry y", "carry z"];
 
 impl Mac {
     pub(super) fn write(&self, out: &mut Writer) {
-        let State { grid, particles, next_id, moment, volume, expected, emitted, carry, fastest } = &self.now;
+        let State { grid, particles, next_id, moment, expected, flying, emitted, carry, fastest } = &self.now;
         out.u64s("counters", &[*next_id, *moment]);
-        out.f64s("volumes", &[*volume, *expected, *fastest]);
+        out.f64s("volumes", &[*flying, *expected, *fastest]);
         out.f64s("emitted", emitted);
         out.i32s("tiles", &grid.tiles.coords().concat());
         out.f64s("liquid", &grid.liquid);
@@ -63,8 +63,8 @@ impl Mac {
         let mut particles = read_particles(from)?;
         particles.sort(&grid.tiles)?;
         let [next_id, moment] = [counters[0], counters[1]];
-        let [volume, expected, fastest] = [volumes[0], volumes[1], volumes[2]];
-        self.now = State { grid, particles, next_id, moment, volume, expected, emitted, carry, fastest };
+        let [flying, expected, fastest] = [volumes[0], volumes[1], volumes[2]];
+        self.now = State { grid, particles, next_id, moment, expected, flying, emitted, carry, fastest };
         Ok(())
     }
 }

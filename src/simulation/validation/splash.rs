@@ -28,7 +28,7 @@ fn worst_error(lock: bool, effort: Effort, cancel: &Cancel) -> Result<f64> {
         "colliders": [{"shape": {"box": {"min": [0.6, -0.1, 0.07], "max": [0.72, 0.12, 0.18]}}}]});
     let mut sim = simulation(scene, &TriMesh::default())?;
     let mut worst = 0.0f64;
-    for _ in 0..effort.pick(100, 40) {
+    for _ in 0..effort.pick(500, 40) {
         let report = sim.advance_frame(&mut |_| cancel.is_cancelled())?;
         worst = worst.max(report.volume_error().abs());
     }
