@@ -268,12 +268,3 @@ fn links_between_documents_lead_somewhere() {
     }
     assert_none("links to nothing", faults);
 }
-
-#[test]
-fn every_example_scene_is_good() {
-    for (name, text) in texts("examples/scenes", &["json"]) {
-        let scene = meniscus::scene::Scene::from_json(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let doubts: Vec<_> = scene.preflight().into_iter().map(|f| f.message).collect();
-        assert_none(&name, doubts);
-    }
-}
