@@ -156,3 +156,36 @@ fn an_emitter_gives_what_it_states_and_a_ball_takes_nothing() {
     let centre = meniscus::math::Vec3::new(0.01, 0.18, 0.0);
     assert!(sim.particles().position.iter().all(|x| (x - centre).norm() > 0.07));
 }
+
+#[test]
+fn deep_water_needs_particles_only_near_its_surface() {
+    let tank = |band: u32, column: f64| {
+        simulation(&format!(
+            r#"{{"meniscus": 1, "frames": [1, 20], "domain": {{"min": [0,0,0], "max": [0.96, 0.8, 0.32]}},
+                "resolution": {{"cell": 0.02}}, "simulator": {{"narrow_band": {band}}},
+                "initial": [{{"shape": {{"box": {{"min": [0,0,0], "max": [{column}, 0.601, 0.32]}}}}}}]}}"#
+        ))
+    };
+    // A pool that is 30 cells deep stays at rest, with a fifth of the particles that it would have.
+    let mut pool = tank(4, 0.96);
+    let end = run(&mut pool, 4);
+    assert!(
+        end.max_speed < 1e-4 && end.volume_error().abs() < 1e-6,
+        "{} {}",
+        end.max_speed,
+        end.volume_error()
+    );
+    assert!(end.particles < 48 * 16 * 6 * 8, "{}", end.particles);
+    // A column that collapses does so as one that is full of particles does: to within a cell.
+    let (mut band, mut full) = (tank(4, 0.5), tank(0, 0.5));
+    let (of_band, of_full) = (run(&mut band, 6), run(&mut full, 6));
+    assert!(of_band.particles < of_full.particles / 2, "{} of {}", of_band.particles, of_full.particles);
+    assert!(of_band.volume_error().abs() < 1e-3, "{}", of_band.volume_error());
+    let front = |sim: &Simulation| {
+        let mut x: Vec<f64> = sim.particles().position.iter().map(|x| x.x).collect();
+        x.sort_by(f64::total_cmp);
+        // Not the very first drop, but the hundredth particle.
+        x[x.len() - 100]
+    };
+    assert!((front(&band) - front(&full)).abs() < 0.02, "{} {}", front(&band), front(&full));
+}

@@ -257,6 +257,9 @@ pub struct Simulator {
     pub volume_lock: bool,
     /// Particles in a cell that is full.
     pub particles_per_cell: u32,
+    /// Keep particles only this many cells below the surface, and let the grid alone carry deeper water; 0
+    /// keeps them everywhere. Faster and smaller for deep water; particles come and go below the band.
+    pub narrow_band: u32,
     /// Smoothing of the output surface in cells; 0 shows every particle.
     pub surface_smoothing: f64,
     /// Relative residual at which the pressure solve stops.
@@ -274,6 +277,7 @@ impl Default for Simulator {
             substeps_max: 0,
             volume_lock: true,
             particles_per_cell: 8,
+            narrow_band: 0,
             surface_smoothing: 1.0,
             pressure_tolerance: 1e-6,
         }

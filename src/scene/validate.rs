@@ -165,6 +165,9 @@ impl Scene {
         range("simulator.surface_smoothing", s.surface_smoothing, 0.0, 10.0)?;
         range("simulator.pressure_tolerance", s.pressure_tolerance, 1e-14, 0.1)?;
         range("simulator.particles_per_cell", f64::from(s.particles_per_cell), 1.0, 64.0)?;
+        if s.narrow_band != 0 {
+            range("simulator.narrow_band", f64::from(s.narrow_band), 3.0, 1000.0)?;
+        }
         range("simulator.substeps_min", f64::from(s.substeps_min), 1.0, 1e5)?;
         range("simulator.substeps_max", f64::from(s.substeps_max), 0.0, 1e5)?;
         if s.substeps_max != 0 && s.substeps_max < s.substeps_min {

@@ -475,6 +475,7 @@ fn mac_options(scene: &Scene) -> MacOptions {
         tolerance: o.pressure_tolerance,
         volume_lock: o.volume_lock,
         per_cell: o.particles_per_cell,
+        narrow_band: f64::from(o.narrow_band),
         seed: scene.seed,
     }
 }

@@ -55,7 +55,7 @@ impl Mac {
         let (own, known): (Vec<f64>, Vec<u8>) = places.into_iter().unzip();
         let mut phi = own.clone();
         // Beside a wall the distance is that to the wall, down to the depth of the band.
-        continue_into_solids(tiles, &mut phi, &known, super::BAND_CELLS as usize, 0.99 * band, band)?;
+        continue_into_solids(tiles, &mut phi, &known, self.band_cells() as usize, 0.99 * band, band)?;
         for p in (0..phi.len()).filter(|&p| known[p] == 0 && solid[p] >= 0.0) {
             // The side is known from the volume itself; what came through a wall says nothing.
             if phi[p] * own[p] <= 0.0 {
@@ -68,9 +68,8 @@ impl Mac {
             let inside = volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x)));
             inside.map_or(Vec3::zeros(), |v| (v.velocity)(x))
         };
-        self.seed(&velocity)?;
+        self.seed(solids, &velocity)?;
         self.start_velocity(&velocity);
-        self.next.expected = self.next.particles.total_volume(|_| true);
         self.next.carry = self.next.grid.velocity.clone();
         let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));
         self.next.fastest = self.next.grid.max_speed(&everywhere);
@@ -120,11 +119,11 @@ impl Mac {
     /// Only liquid and air make a surface; what is inside a wall follows from it. First the sides of
     /// the surface are continued, then the distance, which goes on in solids as planes do.
     pub(super) fn restore_distance(&mut self) -> Result<()> {
-        let (band, near) = (self.band(), NEAR * self.options.cell);
+        let (band, near, layers) = (self.band(), NEAR * self.options.cell, self.band_cells() as usize);
         let MacGrid { tiles, liquid, centre, .. } = &mut self.next.grid;
         let known: Vec<u8> = centre.par_iter().map(|d| (*d >= 0.0) as u8).collect();
         continue_into_solids(tiles, liquid, &known, LINEAR_LAYERS, near, band)?;
-        redistance_where(tiles, liquid, &known, super::BAND_CELLS as usize, Order::Second)
+        redistance_where(tiles, liquid, &known, layers, Order::Second)
     }
 
     /// Keep the regions of the sources full of particles, and enter what they gave into the ledger.
@@ -149,7 +148,8 @@ impl Mac {
             let tiles = &self.next.grid.tiles;
             let wants = |cell: [i32; 3]| {
                 let x = tiles.centre(cell);
-                reach.contains(&x) && (inflow.distance)(&x) < tiles.h()
+                let near = reach.contains(&x) && (inflow.distance)(&x) < tiles.h();
+                near && !tiles.locate(cell).is_some_and(|p| self.is_bare(cell, p))
             };
             let places = self.gaps(wants, |x, _| (inflow.distance)(x) < 0.0);
             let gave = places.len() as f64 * volume;
@@ -163,7 +163,7 @@ impl Mac {
 
     /// Places for new particles in the parts of cells that hold none: in cells that `wants` names, at
     /// points outside solids that `inside` accepts, given with the liquid's distance.
-    fn gaps(
+    pub(super) fn gaps(
         &self,
         wants: impl Fn([i32; 3]) -> bool + Sync,
         inside: impl Fn(&Vec3, f64) -> bool + Sync,
@@ -204,10 +204,16 @@ impl Mac {
 
     /// Particles for the liquid of the next state. Those of a cell share its volume evenly; what lies
     /// in cells that are too thin for a particle is spread over all.
-    fn seed(&mut self, velocity: &dyn Fn(&Vec3) -> Vec3) -> Result<()> {
+    fn seed(&mut self, solids: &Solids, velocity: &dyn Fn(&Vec3) -> Vec3) -> Result<()> {
         let grid = &self.next.grid;
         let tiles = &grid.tiles;
-        let shares = grid.liquid_shares();
+        let mut shares = grid.liquid_shares();
+        self.next.expected = shares.iter().sum::<f64>() * tiles.h().powi(3);
+        for (p, share) in shares.iter_mut().enumerate().filter(|(_, s)| **s > 0.0) {
+            if self.starts_deep(solids, &self.centre(tiles, p), grid.liquid[p]) {
+                *share = 0.0;
+            }
+        }
         let wet = |cell: [i32; 3]| tiles.locate(cell).is_some_and(|p| shares[p] > 0.0);
         let places = self.gaps(wet, |_, phi| phi < 0.0);
         let cells: Vec<usize> =
@@ -223,7 +229,7 @@ impl Mac {
         self.add_particles(&places, &start, &volume)
     }
 
-    fn add_particles(&mut self, places: &[Vec3], velocity: &[Vec3], volume: &[f32]) -> Result<()> {
+    pub(super) fn add_particles(&mut self, places: &[Vec3], velocity: &[Vec3], volume: &[f32]) -> Result<()> {
         let affine = matches!(self.options.transfer, crate::solver::mac::Transfer::Apic);
         let State { grid, particles, next_id, .. } = &mut self.next;
         for ((x, v), volume) in places.iter().zip(velocity).zip(volume) {

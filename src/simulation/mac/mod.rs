@@ -10,6 +10,7 @@
 //! exact. Where particles crowd, a second solve with the matrix of the pressure moves them apart (and
 //! together where liquid is thin below its surface) without touching their velocity, after [KLTB19].
 
+mod band;
 mod filling;
 mod moving;
 mod output;
@@ -32,7 +33,7 @@ use rayon::prelude::*;
 
 pub(super) use filling::InitialVolume;
 
-/// The distance to the surface is kept within this many cells.
+/// The distance to the surface is kept within at least this many cells.
 const BAND_CELLS: f64 = 4.0;
 /// The surface is moved to enclose the particles' volume by at most this many cells a substep. The
 /// noise of a violent splash asks for half of that; nobody sees a twentieth of a cell.
@@ -70,6 +71,8 @@ pub struct MacOptions {
     pub tolerance: f64,
     pub volume_lock: bool,
     pub per_cell: u32,
+    /// Particles only this many cells below the surface; everywhere if 0.
+    pub narrow_band: f64,
     pub seed: u64,
 }
 
@@ -133,8 +136,13 @@ impl Mac {
         Ok(mac)
     }
 
+    /// Cells within which the distance to the surface is kept.
+    fn band_cells(&self) -> f64 {
+        BAND_CELLS.max(self.options.narrow_band + 2.0)
+    }
+
     fn band(&self) -> f64 {
-        BAND_CELLS * self.options.cell
+        self.band_cells() * self.options.cell
     }
 
     /// Cells that a point may travel in a step, and two more for interpolation.
@@ -238,6 +246,7 @@ impl Liquid for Mac {
     fn advect_velocity(&mut self, step: &Step) -> Result<()> {
         let mut known = particles_to_grid(&mut self.next.grid, &self.next.particles, &self.takes_part);
         step.cancel.check()?;
+        self.carry_deep_velocity(step.dt, &mut known);
         let grid = &mut self.next.grid;
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, u, known, 2)?;
@@ -329,7 +338,9 @@ impl Liquid for Mac {
     fn max_speed(&self) -> f64 {
         let v = &self.now.particles.velocity;
         let fastest = |r: std::ops::Range<usize>| v[r].iter().fold(0.0f64, |m, v| m.max(v.norm_squared()));
-        crate::math::ordered_max(v.len(), fastest).max(0.0).sqrt()
+        let particles = crate::math::ordered_max(v.len(), fastest).max(0.0).sqrt();
+        // Without particles in deep liquid the grid alone knows how fast that is.
+        if self.options.narrow_band > 0.0 { particles.max(self.now.fastest) } else { particles }
     }
 
     fn particles(&self) -> &Particles {

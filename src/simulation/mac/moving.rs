@@ -95,6 +95,7 @@ impl Mac {
             let boxes = self.next.particles.occupied(old, |p| self.takes_part[p] != free);
             boxes.iter().for_each(|b| add_tiles(old, b, margin, &mut coords));
         }
+        self.add_deep_tiles(&mut coords);
         let reach = self.band();
         for inflow in step.inflows {
             coords.extend(super::tiles_of_box(&self.options, &inflow.bounds, reach));
@@ -115,9 +116,13 @@ impl Mac {
         let solid = &next.grid.centre;
         let mut phi = advect(&old.tiles, &old.liquid, &old.velocity, tiles, solid, step.dt, margin, band);
         add_sources(tiles, &mut phi, step);
-        self.full = fullness(tiles, &next.particles, &next.grid.room);
-        guide(tiles, &mut phi, &self.full);
         next.grid.liquid = phi;
+        self.keep_band(step)?;
+        let State { grid, particles, .. } = &self.next;
+        self.full = fullness(&grid.tiles, particles, &grid.room);
+        self.fill_below_band();
+        let MacGrid { tiles, liquid, .. } = &mut self.next.grid;
+        guide(tiles, liquid, &self.full);
         self.restore_distance()
     }
 }

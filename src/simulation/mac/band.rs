@@ -1,0 +1,187 @@
+//! Particles in a band below the surface only, for deep water.
+//!
+//! Pictures show the surface; deep below it particles cost most and matter least. With a band of W
+//! cells the grid alone carries what is deeper [FAW16]:
+//!
+//! ```text
+//!     φ > −(W−1) h           band: particles as everywhere else
+//!     −(W+1) h < φ ≤ −(W−1) h    rim: kept complete; its particles share the cell's volume evenly
+//!     φ ≤ −(W+1) h           deep: no particles; always full; velocity u′(x) = u(x − u Δt)
+//! ```
+//!
+//! What enters the band comes through the rim, where every cell is exactly full, and what leaves it is
+//! forgotten; the ledger of volume does not change. Round sources and open sides there is no deep
+//! liquid: particles are what comes in and goes out there. Checked by tests/water.rs
+//! (`deep_water_needs_particles_only_near_its_surface`).
+
+use super::{Mac, State};
+use crate::error::Result;
+use crate::field::{Solids, VelocityPatch, face_offset};
+use crate::grid::{Patch, SIDE, Tiles};
+use crate::math::{Aabb, Vec3};
+use crate::simulation::liquid::Step;
+use rayon::prelude::*;
+
+/// Particles stay everywhere within this many cells of a source or of an open side.
+const KEPT: f64 = 8.0;
+
+impl Mac {
+    /// Depths below the surface, m, at which the rim and the deep liquid begin.
+    fn depths(&self) -> Option<[f64; 2]> {
+        let width = self.options.narrow_band;
+        (width > 0.0).then(|| [(width - 1.0) * self.options.cell, (width + 1.0) * self.options.cell])
+    }
+
+    /// The tiles of deep liquid: no particle asks for them.
+    pub(super) fn add_deep_tiles(&self, coords: &mut Vec<[i32; 3]>) {
+        let (Some([rim, _]), tiles) = (self.depths(), &self.now.grid.tiles) else { return };
+        let parts = self.now.grid.liquid.chunks(tiles.volume()).zip(tiles.coords());
+        coords.extend(parts.filter(|(phi, _)| phi.iter().any(|d| *d < -rim)).map(|(_, c)| *c));
+    }
+
+    /// Whether a cell of the next grid is deep liquid of the old one and holds no particles.
+    pub(super) fn is_bare(&self, cell: [i32; 3], place: usize) -> bool {
+        let Some([rim, _]) = self.depths() else { return false };
+        let particles = &self.next.particles;
+        let old = &self.now.grid;
+        (particles.start.is_empty() || particles.of_cell(place).is_empty())
+            && old.tiles.locate(cell).is_some_and(|p| old.liquid[p] <= -rim)
+    }
+
+    /// Whether a cell that is about to be seeded at the start belongs to the deep.
+    pub(super) fn starts_deep(&self, solids: &Solids, x: &Vec3, phi: f64) -> bool {
+        let Some([_, deep]) = self.depths() else { return false };
+        let h = self.options.cell;
+        phi <= -deep && !near_open_side(solids, &Aabb::new(x.add_scalar(-0.5 * h), x.add_scalar(0.5 * h)), h)
+    }
+
+    /// Forget the particles of deep liquid, complete those of the rim, and call both full.
+    /// The distance of the next state has been carried; the fullness is not yet known.
+    pub(super) fn keep_band(&mut self, step: &Step) -> Result<()> {
+        let Some([rim, deep]) = self.depths() else { return Ok(()) };
+        let tiles = &self.next.grid.tiles;
+        let whole = whole_tiles(tiles, step);
+        let (v, phi) = (tiles.volume(), &self.next.grid.liquid);
+        let is_rim = |p: usize| phi[p] <= -rim && (phi[p] > -deep || whole[p / v]);
+        let is_deep = |p: usize| phi[p] <= -deep && !whole[p / v];
+        let mut keep = vec![true; self.next.particles.len()];
+        let most = self.seeding.full() as usize;
+        for p in 0..phi.len() {
+            let here = self.next.particles.of_cell(p);
+            if is_deep(p) {
+                keep[here].fill(false);
+            } else if is_rim(p) {
+                // Gaps are filled, so what is more than full must go, or mixing would add more and more.
+                keep[here].iter_mut().skip(most).for_each(|k| *k = false);
+            }
+        }
+        let wants = |cell: [i32; 3]| tiles.locate(cell).is_some_and(is_rim);
+        let places = self.gaps(wants, |_, _| true);
+        let velocity = self.carried_velocity(&places, step.dt);
+        let rims: Vec<usize> = (0..phi.len()).filter(|p| is_rim(*p)).collect();
+        if keep.contains(&false) {
+            self.next.particles.retain(&keep);
+            self.next.particles.start.clear();
+        }
+        self.add_particles(&places, &velocity, &vec![0.0; places.len()])?;
+        let State { grid, particles, .. } = &mut self.next;
+        let cell = grid.tiles.h().powi(3);
+        for p in rims {
+            let range = particles.of_cell(p);
+            let share = (grid.room[p] * cell / range.len().max(1) as f64) as f32;
+            particles.volume[range].fill(share);
+        }
+        Ok(())
+    }
+
+    /// Rim and deep cells are full, whatever the particles say.
+    pub(super) fn fill_below_band(&mut self) {
+        let Some([rim, _]) = self.depths() else { return };
+        self.full.par_iter_mut().zip(&self.next.grid.liquid).for_each(|(full, phi)| {
+            if *phi <= -rim && *full >= 0.0 {
+                *full = 1.0;
+            }
+        });
+    }
+
+    /// The velocity that the old grid carries to points of the new one.
+    fn carried_velocity(&self, points: &[Vec3], dt: f64) -> Vec<Vec3> {
+        let (old, margin) = (&self.now.grid, self.margin(dt) + 1);
+        let chunk = |points: &[Vec3]| {
+            let (mut patch, mut loaded) = (VelocityPatch::default(), None);
+            let at = |x: &Vec3| {
+                let coord = old.tiles.split(old.tiles.cell_at(x)).0;
+                if loaded != Some(coord) {
+                    patch.load(&old.tiles, &old.velocity, coord, margin);
+                    loaded = Some(coord);
+                }
+                let g = old.tiles.to_grid(x);
+                patch.sample(&patch.trace(&g, -dt))
+            };
+            points.iter().map(at).collect::<Vec<_>>()
+        };
+        points.par_chunks(1024).flat_map_iter(chunk).collect()
+    }
+
+    /// Velocity of faces in deep liquid and its rim, carried from the old grid. `known` marks them.
+    pub(super) fn carry_deep_velocity(&mut self, dt: f64, known: &mut [Vec<u8>; 3]) {
+        let Some([rim, _]) = self.depths() else { return };
+        let (old, margin) = (&self.now.grid, self.margin(dt) + 1);
+        let grid = &mut self.next.grid;
+        let (tiles, phi) = (&grid.tiles, &grid.liquid);
+        let (v, flat) = (tiles.volume(), tiles.is_flat());
+        // A face belongs to the deep if both its cells do.
+        let inside = -rim - 0.5 * tiles.h();
+        let [ux, uy, uz] = &mut grid.velocity;
+        let [kx, ky, kz] = known;
+        let u = ux.par_chunks_mut(v).zip(uy.par_chunks_mut(v)).zip(uz.par_chunks_mut(v));
+        let k = kx.par_chunks_mut(v).zip(ky.par_chunks_mut(v)).zip(kz.par_chunks_mut(v));
+        let patches = <(VelocityPatch, Patch)>::default;
+        u.zip(k).enumerate().for_each_init(patches, |(patch, near), (t, (((x, y), z), ((kx, ky), kz)))| {
+            if !phi[t * v..(t + 1) * v].iter().any(|d| *d < inside) {
+                return;
+            }
+            let coord = tiles.coords()[t];
+            near.load(tiles, phi, coord, 1, 0.0);
+            patch.load(&old.tiles, &old.velocity, coord, margin);
+            let (u, k) = ([x, y, z], [kx, ky, kz]);
+            for l in 0..v {
+                let cell = tiles.cell(t * v + l);
+                if near.get(cell) >= inside {
+                    continue;
+                }
+                let corner = Vec3::new(cell[0] as f64, cell[1] as f64, cell[2] as f64);
+                // Neighbouring paths differ by little: one path, that of the cell's middle, serves its faces.
+                let middle = corner + Vec3::new(0.5, 0.5, if flat { 0.0 } else { 0.5 });
+                let way = patch.trace(&middle, -dt) - middle;
+                for axis in 0..tiles.axes() {
+                    let mut below = cell;
+                    below[axis] -= 1;
+                    if near.get(below) < inside {
+                        u[axis][l] = patch.sample(&(corner + face_offset(axis, flat) + way))[axis];
+                        k[axis][l] = 1;
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// The tiles in which particles are kept however deep they are.
+fn whole_tiles(tiles: &Tiles, step: &Step) -> Vec<bool> {
+    let h = tiles.h();
+    let sources: Vec<Aabb> = step.inflows.iter().map(|i| i.bounds.grow(KEPT * h)).collect();
+    let one = |t: usize| {
+        let low = tiles.corner(tiles.base(t));
+        let size = Vec3::new(SIDE as f64, SIDE as f64, tiles.depth() as f64) * h;
+        let here = Aabb::new(low, low + size);
+        sources.iter().any(|s| s.overlaps(&here)) || near_open_side(step.solids, &here, h)
+    };
+    (0..tiles.len()).into_par_iter().map(one).collect()
+}
+
+/// Whether a box comes near to an open side of the domain.
+fn near_open_side(solids: &Solids, bounds: &Aabb, h: f64) -> bool {
+    let bounds = bounds.grow(KEPT * h);
+    [bounds.lo, bounds.hi].iter().any(|x| solids.is_drained(x))
+}
