@@ -37,7 +37,7 @@ use liquid_look::liquid_look;
 use meniscus::io::atomic::create_folder;
 use meniscus::io::frame::frame_name;
 use meniscus::{Cancel, Error, Result};
-use overview::Overview;
+use overview::{Overview, WIDE};
 use rayon::prelude::*;
 use selection::{Selection, spread};
 use stage::Shade;
@@ -66,9 +66,9 @@ pub struct PreviewArgs {
     /// Frames on the contact sheet, evenly spread
     #[arg(long, value_name = "N", default_value_t = 12)]
     pub tiles: usize,
-    /// Size of a picture
-    #[arg(long, value_name = "WxH", value_parser = parse_size, default_value = "960x540")]
-    pub size: [usize; 2],
+    /// Size of a picture [default: 960x540, or nearer to a square if the scene is as tall as it is wide]
+    #[arg(long, value_name = "WxH", value_parser = parse_size)]
+    pub size: Option<[usize; 2]>,
     /// Time spent on a picture
     #[arg(long, value_enum, default_value_t = Quality::Good)]
     pub quality: Quality,
@@ -139,6 +139,7 @@ struct Studio {
     cache: Cache,
     overview: Overview,
     camera: Camera,
+    size: [usize; 2],
     shade: Shade,
     tint: image::Rgb,
     ground: Option<f64>,
@@ -148,11 +149,13 @@ struct Studio {
 impl Studio {
     fn new(args: &PreviewArgs, cache: Cache) -> Result<Self> {
         let overview = Overview::of(&cache)?;
-        let aspect = args.size[0] as f64 / args.size[1] as f64;
-        let camera = match (&args.camera, &args.camera_from) {
-            (Some(camera), _) => *camera,
-            (None, Some(other)) => Overview::of(&Cache::open(other)?)?.camera(aspect)?,
-            (None, None) => overview.camera(aspect)?,
+        // The shape of a picture with another's camera is that of the other.
+        let other = args.camera_from.as_ref().map(|c| Overview::of(&Cache::open(c)?)).transpose()?;
+        let framed = other.as_ref().unwrap_or(&overview);
+        let size = args.size.unwrap_or_else(|| if args.camera.is_some() { WIDE } else { framed.shape() });
+        let camera = match args.camera {
+            Some(camera) => camera,
+            None => framed.camera(size[0] as f64 / size[1] as f64)?,
         };
         let camera = match args.orthographic {
             Some(height) if !(height > 0.0 && height.is_finite()) => {
@@ -180,13 +183,13 @@ impl Studio {
             ShadeChoice::Speed => Shade::Speed { max: top_speed },
         };
         let ground = (!args.no_ground).then_some(ground);
-        Ok(Self { cache, overview, camera, shade, tint, ground, quality: args.quality })
+        Ok(Self { cache, overview, camera, size, shade, tint, ground, quality: args.quality })
     }
 
     /// Write all that was asked for; returns the files.
     fn draw(&self, args: &PreviewArgs, frames: &[i64], stop: &Cancel) -> Result<Vec<PathBuf>> {
         if args.animation {
-            check_animation(args.size, frames.len())?;
+            check_animation(self.size, frames.len())?;
         }
         let folder = args.output.clone().unwrap_or_else(|| args.cache.join("preview"));
         create_folder(&folder)?;
@@ -194,7 +197,7 @@ impl Studio {
         let drawn = if args.stills || args.animation {
             self.draw_every(args, frames, &on_sheet, &folder, stop)?
         } else {
-            Drawn { tiles: self.draw_tiles(args.size, &on_sheet, stop)?, ..Drawn::default() }
+            Drawn { tiles: self.draw_tiles(&on_sheet, stop)?, ..Drawn::default() }
         };
         let mut written = drawn.written;
         if args.animation {
@@ -212,9 +215,9 @@ impl Studio {
     }
 
     /// Draw only the tiles of a contact sheet, at their size.
-    fn draw_tiles(&self, size: [usize; 2], frames: &[i64], stop: &Cancel) -> Result<Vec<Image>> {
-        let shrink = size[0].div_ceil(TILE_WIDTH);
-        let size = size.map(|s| (s / shrink).max(1));
+    fn draw_tiles(&self, frames: &[i64], stop: &Cancel) -> Result<Vec<Image>> {
+        let shrink = self.size[0].div_ceil(TILE_WIDTH);
+        let size = self.size.map(|s| (s / shrink).max(1));
         let bar = progress(frames.len());
         let tile = |frame: &i64| {
             stop.check()?;
@@ -237,7 +240,7 @@ impl Studio {
         let bar = progress(frames.len());
         let picture = |frame: &i64| {
             stop.check()?;
-            let image = self.picture(*frame, args.size)?;
+            let image = self.picture(*frame, self.size)?;
             let path = folder.join(frame_name(*frame) + ".png");
             if args.stills {
                 image.write_png(&path)?;

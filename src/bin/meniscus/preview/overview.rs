@@ -21,6 +21,8 @@ pub struct Overview {
     pub top_speed: f64,
 }
 
+/// The usual size of a picture.
+pub const WIDE: [usize; 2] = [960, 540];
 const FRAMES: usize = 12;
 /// Points taken from one mesh, at most about this many.
 const POINTS: usize = 4000;
@@ -57,6 +59,21 @@ impl Overview {
 
     pub fn camera(&self, aspect: f64) -> Result<Camera> {
         Camera::framing(&self.points, aspect)
+    }
+
+    /// The size of picture that suits what the automatic camera sees.
+    pub fn shape(&self) -> [usize; 2] {
+        let Ok(camera) = self.camera(1.0) else { return WIDE };
+        let (right, up, _) = camera.axes();
+        let extent = |axis: &Vec3| {
+            let along = self.points.iter().map(|p| p.dot(axis));
+            along.clone().fold(f64::NEG_INFINITY, f64::max) - along.fold(f64::INFINITY, f64::min)
+        };
+        match extent(&right) / extent(&up).max(f64::MIN_POSITIVE) {
+            ratio if ratio > 1.45 => WIDE,
+            ratio if ratio > 1.1 => [800, 600],
+            _ => [720, 720],
+        }
     }
 }
 
