@@ -295,6 +295,44 @@ fn an_earlier_run_is_kept_unless_told_otherwise() {
     assert_eq!(folder.files(), before);
 }
 
+/// The bytes of a file of a cache.
+fn bytes_of(folder: &Folder, name: &str) -> Vec<u8> {
+    fs::read(folder.0.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+#[test]
+fn a_run_goes_on_where_it_was_stopped_and_ends_the_same() {
+    let folder = Folder::new("resume");
+    let scene = with(
+        "\"resolution\"",
+        "\"outputs\": {\"surface\": \"usdc\", \"checkpoint_every\": 2}, \"resolution\"",
+    );
+    folder.write("scene.json", scene);
+    expect(&folder.run(&["run", "scene.json", "-o", "whole"]), 0, &[]);
+    expect(&folder.run(&["run", "scene.json", "-o", "parts", "--frames", "1-3"]), 0, &[]);
+    // A damaged checkpoint is passed over for an older one.
+    folder.write("parts/checkpoint/0009.state", b"not a state");
+    expect(&folder.run(&["run", "scene.json", "-o", "parts", "--resume"]), 0, &[]);
+    for name in ["surface/0003.usdc", "surface/0004.usdc", "checkpoint/0004.state"] {
+        assert!(
+            bytes_of(&folder, &format!("whole/{name}")) == bytes_of(&folder, &format!("parts/{name}")),
+            "{name}"
+        );
+    }
+    // Resuming what is done does nothing; another scene is refused; a branch leaves the old run alone.
+    expect(&folder.run(&["run", "scene.json", "-o", "parts", "--resume"]), 0, &[]);
+    let gravity = ["--set", "gravity=[0,-1.6,0]"];
+    let other = folder.run(&["run", "scene.json", "-o", "parts", "--resume", gravity[0], gravity[1]]);
+    expect(&other, 2, &["another scene", "--branch"]);
+    let branch =
+        ["run", "scene.json", "-o", "moon", "--branch", "parts", "--from", "3", gravity[0], gravity[1]];
+    expect(&folder.run(&branch), 0, &[]);
+    assert!(bytes_of(&folder, "moon/surface/0002.usdc") == bytes_of(&folder, "parts/surface/0002.usdc"));
+    assert!(bytes_of(&folder, "moon/surface/0004.usdc") != bytes_of(&folder, "parts/surface/0004.usdc"));
+    let info = text(&folder.run(&["cache", "info", "moon"]).stdout);
+    assert!(info.contains("4 of 4 frames") && info.contains("usdc"), "{info}");
+}
+
 #[test]
 fn the_schema_describes_every_value() {
     let folder = Folder::new("schema");

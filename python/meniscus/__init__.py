@@ -11,6 +11,7 @@ Arrays that come out are views of the library's memory: they are valid until the
 ``.copy()`` what you want to keep.
 """
 
+from ._command import command
 from ._library import Error, build_info, version
 from .grid import Grid, SolveInfo
 from .simulation import Estimate, Progress, Simulation, estimate
@@ -23,6 +24,7 @@ __all__ = [
     "Simulation",
     "SolveInfo",
     "build_info",
+    "command",
     "estimate",
     "version",
 ]

@@ -3,11 +3,13 @@
 //! ```text
 //! CACHE/manifest.json          what is here; replaced last, so a listed frame is whole
 //! CACHE/scene.json             the scene as it was run
-//! CACHE/surface/0001.ply       the liquid's surface with velocity (or .obj)
+//! CACHE/surface/0001.ply       the liquid's surface with velocity (or .obj, .usdc, .usda)
+//! CACHE/liquid.usda            the surfaces as one animated stage, if they are USD
 //! CACHE/particles/0001.ply     the particles, if asked for
 //! CACHE/colliders/NAME.ply     solids in their rest pose; poses are in the reports
 //! CACHE/colliders/NAME/0001.ply   solids that deform
 //! CACHE/report/0001.json       the report of a frame
+//! CACHE/checkpoint/0010.state  all that is needed to go on from a frame
 //! CACHE/summary.json           the whole run
 //! CACHE/preview/*.png          pictures
 //! CACHE/lock                   held while somebody writes
@@ -16,8 +18,10 @@
 //! Every file is written by [`super::atomic`], so readers may follow a run while it goes on.
 
 use super::atomic;
+use super::checkpoint;
 use super::frame::{frame_name, frame_number};
 use super::mesh::{write_obj, write_particles_ply, write_ply};
+use super::usd::{self, UsdFrame};
 use crate::error::{Error, Result};
 use crate::geometry::TriMesh;
 use crate::math::Vec3;
@@ -118,10 +122,13 @@ impl Manifest {
     }
 }
 
-fn extension(format: SurfaceFormat) -> Option<&'static str> {
+/// The ending of files of a format.
+pub fn extension(format: SurfaceFormat) -> Option<&'static str> {
     match format {
         SurfaceFormat::Ply => Some("ply"),
         SurfaceFormat::Obj => Some("obj"),
+        SurfaceFormat::Usdc => Some("usdc"),
+        SurfaceFormat::Usda => Some("usda"),
         SurfaceFormat::None => None,
     }
 }
@@ -140,7 +147,7 @@ impl CacheWriter {
     pub fn create(folder: &Path, scene: &Scene, scene_text: &str, overwrite: bool) -> Result<Self> {
         atomic::create_folder(folder)?;
         let lock = lock(folder)?;
-        let present = frames_present(folder)?;
+        let mut present = frames_present(folder)?;
         if !present.is_empty() && !overwrite {
             let message = format!(
                 "it already holds {} files of an earlier run: add --overwrite or choose another folder with -o",
@@ -149,6 +156,7 @@ impl CacheWriter {
             return Err(Error::invalid(folder.display().to_string(), message));
         }
         let writer = CacheWriter { folder: folder.into(), manifest: Manifest::new(scene), _lock: lock };
+        present.extend(checkpoint::all(folder).into_iter().map(|c| c.1));
         // An empty manifest goes first, so that no reader takes a removed frame for a whole one.
         writer.write_manifest()?;
         for file in present {
@@ -168,6 +176,60 @@ impl CacheWriter {
         Ok(writer)
     }
 
+    /// Open a folder again to go on with the run in it; nothing if there is no run yet. A run of another
+    /// scene is refused.
+    pub fn resume(folder: &Path, scene: &Scene) -> Result<Option<Self>> {
+        if !folder.join("manifest.json").exists() {
+            return Ok(None);
+        }
+        let lock = lock(folder)?;
+        let mut manifest = Manifest::read(folder)?;
+        checkpoint::check_same(folder, scene)?;
+        manifest.range = scene.frames;
+        // They are listed again as the run begins.
+        manifest.colliders.clear();
+        Ok(Some(CacheWriter { folder: folder.into(), manifest, _lock: lock }))
+    }
+
+    /// Take over the frames of another cache up to a frame, as links where the disk allows it.
+    pub fn adopt(&mut self, other: &Path, last: i64) -> Result<()> {
+        let manifest = Manifest::read(other)?;
+        for frame in manifest.frames.iter().copied().filter(|f| *f <= last) {
+            for name in FRAME_FOLDERS {
+                for ending in ["ply", "obj", "usdc", "usda", "json"] {
+                    let file = Path::new(name).join(frame_name(frame)).with_extension(ending);
+                    checkpoint::link(&other.join(&file), &self.folder.join(&file))?;
+                }
+            }
+            if let Err(at) = self.manifest.frames.binary_search(&frame) {
+                self.manifest.frames.insert(at, frame);
+            }
+        }
+        self.write_manifest()
+    }
+
+    /// Write what is needed to go on from a frame.
+    pub fn write_checkpoint(&self, frame: i64, state: &[u8]) -> Result<()> {
+        let path = checkpoint::file(&self.folder, frame);
+        atomic::create_folder(&self.folder.join(checkpoint::FOLDER))?;
+        atomic::write(&path, state)
+    }
+
+    /// Write a frame as USD, and the stage that shows all of them.
+    pub fn write_usd(&self, shown: &UsdFrame) -> Result<()> {
+        let Some(path) = self.manifest.surface_file(&self.folder, shown.frame) else { return Ok(()) };
+        match self.manifest.surface {
+            SurfaceFormat::Usda => atomic::write(&path, usd::to_usda(shown).as_bytes())?,
+            _ => atomic::write(&path, &usd::to_usdc(shown))?,
+        }
+        let first = self.manifest.frames.first().copied().unwrap_or(shown.frame);
+        let ending = extension(self.manifest.surface).unwrap_or_default();
+        match usd::stage([first, shown.frame], shown.fps, ending) {
+            Some(text) => atomic::write(&self.folder.join("liquid.usda"), text.as_bytes()),
+            None => Ok(()),
+        }
+    }
+
     /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -184,6 +246,7 @@ impl CacheWriter {
         if !deforming {
             self.write_mesh(&Manifest::collider_file(&self.folder, &collider, 0), SurfaceFormat::Ply, mesh)?;
         }
+        self.manifest.colliders.retain(|c| c.name != name);
         self.manifest.colliders.push(collider);
         Ok(())
     }
@@ -269,7 +332,8 @@ fn frames_present(folder: &Path) -> Result<Vec<PathBuf>> {
         for entry in entries {
             let path = entry.map_err(|e| atomic::explain(folder, &e))?.path();
             let stem = path.file_stem().and_then(|s| s.to_str()).and_then(frame_number);
-            let known = path.extension().is_some_and(|e| e == "ply" || e == "obj" || e == "json");
+            let endings = ["ply", "obj", "usdc", "usda", "json"];
+            let known = path.extension().is_some_and(|e| endings.iter().any(|known| e == *known));
             if stem.is_some() && known {
                 found.push(path);
             }

@@ -2,6 +2,8 @@
 
 pub mod atomic;
 pub mod cache;
+pub mod checkpoint;
 pub mod frame;
 pub mod mesh;
+pub mod usd;
 pub mod vtu;

@@ -319,11 +319,19 @@ pub struct Outputs {
     /// Write the meshes of the colliders, for previews.
     #[serde(default = "yes")]
     pub colliders: bool,
+    /// Frames between two checkpoints, from which a run can go on; 0 for none but when it is stopped.
+    pub checkpoint_every: u32,
 }
 
 impl Default for Outputs {
     fn default() -> Self {
-        Outputs { surface: SurfaceFormat::Ply, particles: false, wall_overlap: None, colliders: true }
+        Outputs {
+            surface: SurfaceFormat::Ply,
+            particles: false,
+            wall_overlap: None,
+            colliders: true,
+            checkpoint_every: 10,
+        }
     }
 }
 
@@ -336,6 +344,10 @@ pub enum SurfaceFormat {
     Ply,
     /// Wavefront OBJ.
     Obj,
+    /// Binary USD: surface with velocity, particles if they are asked for, and where solids stand.
+    Usdc,
+    /// The same as text, for people.
+    Usda,
     /// No surface.
     None,
 }

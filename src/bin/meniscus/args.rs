@@ -1,6 +1,7 @@
 //! The words of the command line.
 
 use super::bench::BenchArgs;
+use super::cache::CacheArgs;
 use super::exit;
 use super::preview::PreviewArgs;
 use super::progress::Mode;
@@ -31,6 +32,9 @@ pub enum Command {
     /// Draw the frames of a cache: contact sheet, pictures, animation
     #[command(after_help = "Example: meniscus preview cache --stills --frames 1-48")]
     Preview(PreviewArgs),
+    /// Look at a cache, or turn its surfaces and single meshes into another format
+    #[command(after_help = "Example: meniscus cache convert dam dam_usd --to usdc")]
+    Cache(CacheArgs),
     /// Time the solvers of this build on this machine
     #[command(after_help = "Example: meniscus bench solvers --json")]
     Bench(BenchArgs),
@@ -83,6 +87,15 @@ pub struct RunArgs {
     /// Replace the frames of an earlier run in the folder
     #[arg(long)]
     pub overwrite: bool,
+    /// Go on with the run in the folder from its newest checkpoint, or begin it
+    #[arg(long, conflicts_with_all = ["overwrite", "branch"])]
+    pub resume: bool,
+    /// Begin where another cache was, with this scene, in a folder of its own
+    #[arg(long, value_name = "CACHE")]
+    pub branch: Option<PathBuf>,
+    /// With --branch: go on from the newest checkpoint at or before this frame
+    #[arg(long, value_name = "FRAME", requires = "branch", allow_hyphen_values = true)]
+    pub from: Option<i64>,
     /// Write only these frames, as 1-24, and stop after the last
     #[arg(long, value_name = "FIRST-LAST", allow_hyphen_values = true)]
     pub frames: Option<String>,

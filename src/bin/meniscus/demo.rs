@@ -3,6 +3,7 @@
 use super::args::{Cli, Command, DemoArgs};
 use super::load::from_text;
 use super::preview;
+use super::resume::Start;
 use super::run::{Job, in_words, simulate};
 use super::terminal::say;
 use clap::Parser;
@@ -21,6 +22,7 @@ pub fn demo(args: &DemoArgs, stop: &Cancel) -> Result<()> {
         loaded,
         cache: args.out.clone(),
         overwrite: true,
+        start: Start::Anew,
         limits: args.limits.clone(),
         frames,
         progress: args.progress,

@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod cache;
 mod check;
 mod demo;
 mod exit;
@@ -11,6 +12,7 @@ mod presets;
 mod preview;
 mod progress;
 mod replay;
+mod resume;
 mod run;
 mod terminal;
 mod validate;
@@ -45,6 +47,7 @@ fn dispatch(command: &Command, stop: &Cancel) -> Result<()> {
         Command::Demo(args) => demo::demo(args, stop),
         Command::Check(args) => check::check(args),
         Command::Preview(args) => preview::main(args, stop),
+        Command::Cache(args) => cache::cache(args, stop),
         Command::Bench(args) => bench::bench(args, stop),
         Command::Replay(args) => replay::replay(args, stop),
         Command::Validate(args) => validate::validate(args, stop),

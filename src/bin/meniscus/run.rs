@@ -6,10 +6,12 @@
 use super::args::{LimitArgs, RunArgs};
 use super::load::{Loaded, load};
 use super::progress::{Mode, Reporter};
+use super::resume::{self, Start};
 use super::{exit, limits, terminal};
 use meniscus::io::cache::CacheWriter;
+use meniscus::io::usd::{UsdFrame, UsdPoints, UsdSolid};
 use meniscus::scene::{Scene, SurfaceFormat};
-use meniscus::simulation::report::{Estimate, FrameReport};
+use meniscus::simulation::report::{ColliderPose, Estimate, FrameReport};
 use meniscus::simulation::{Settings, Simulation};
 use meniscus::{Cancel, Error, Result};
 use serde::Serialize;
@@ -22,6 +24,7 @@ pub struct Job {
     pub loaded: Loaded,
     pub cache: PathBuf,
     pub overwrite: bool,
+    pub start: Start,
     pub limits: LimitArgs,
     /// First and last frame to write.
     pub frames: [i64; 2],
@@ -67,6 +70,7 @@ pub fn run(args: &RunArgs, stop: &Cancel) -> Result<()> {
         loaded,
         cache,
         overwrite: args.overwrite,
+        start: Start::of(args),
         limits: args.limits.clone(),
         frames,
         progress: args.progress,
@@ -174,22 +178,48 @@ fn steps(
     let missing = |file: &str| Error::invalid(file, "no such mesh was read");
     let meshes = |file: &str| job.loaded.meshes.get(file).cloned().ok_or_else(|| missing(file));
     let mut simulation = Simulation::new(scene, &meshes, &settings)?;
-    let cache = cache.insert(CacheWriter::create(&job.cache, scene, &job.loaded.text, job.overwrite)?);
+    let (writer, resumed) = resume::open(job, scene, &mut simulation)?;
+    let cache = cache.insert(writer);
     write_colliders(cache, scene, &simulation)?;
     reporter.start(json!({
         "name": scene.name, "cache": job.cache, "frames": job.frames, "cell": scene.cell(),
-        "estimate": summary.estimate,
+        "estimate": summary.estimate, "resumed_from": resumed,
     }));
+    let ended = frames(job, scene, stop, cache, &mut simulation, reporter, summary);
+    // What was asked to stop, or had too little memory, may go on from here.
+    let mut last = matches!(ended, Err(Error::Cancelled | Error::Memory { .. }));
+    last |= ended.is_ok() && scene.outputs.checkpoint_every > 0;
+    if last {
+        cache.write_checkpoint(simulation.frame(), &simulation.save())?;
+    }
+    ended
+}
+
+fn frames(
+    job: &Job,
+    scene: &Scene,
+    stop: &Cancel,
+    cache: &mut CacheWriter,
+    simulation: &mut Simulation,
+    reporter: &mut Reporter,
+    summary: &mut Summary,
+) -> Result<()> {
     let mut report = simulation.report();
     loop {
-        if report.frame >= job.frames[0] {
-            write_frame(cache, scene, &simulation, &report)?;
+        let listed = cache.manifest().frames.binary_search(&report.frame).is_ok();
+        // A run that goes on stands at a frame that was written with its full report.
+        if report.frame >= job.frames[0] && !(listed && report.seconds == 0.0) {
+            write_frame(cache, scene, simulation, &report)?;
             summary.frames_written += 1;
         }
         summary.add(&report);
         reporter.frame(&report);
         if report.frame >= job.frames[1] {
             return Ok(());
+        }
+        let every = i64::from(scene.outputs.checkpoint_every);
+        if every > 0 && report.frame > scene.frames[0] && (report.frame - scene.frames[0]) % every == 0 {
+            cache.write_checkpoint(report.frame, &simulation.save())?;
         }
         stop.check()?;
         report = simulation.advance_frame(&mut |p| {
@@ -227,10 +257,13 @@ fn write_frame(
     simulation: &Simulation,
     report: &FrameReport,
 ) -> Result<()> {
-    if scene.outputs.surface != SurfaceFormat::None {
+    let usd = matches!(scene.outputs.surface, SurfaceFormat::Usdc | SurfaceFormat::Usda);
+    if usd {
+        write_usd(cache, scene, simulation, report)?;
+    } else if scene.outputs.surface != SurfaceFormat::None {
         cache.write_surface(report.frame, &simulation.surface()?)?;
     }
-    if scene.outputs.particles {
+    if scene.outputs.particles && !usd {
         let particles = simulation.particles();
         cache.write_particles(report.frame, &particles.position, &particles.id, &particles.velocity)?;
     }
@@ -240,6 +273,35 @@ fn write_frame(
         }
     }
     cache.finish_frame(report.frame, report)
+}
+
+fn write_usd(
+    cache: &CacheWriter,
+    scene: &Scene,
+    simulation: &Simulation,
+    report: &FrameReport,
+) -> Result<()> {
+    let surface = simulation.surface()?;
+    let particles = simulation.particles();
+    let points = UsdPoints {
+        position: &particles.position,
+        velocity: &particles.velocity,
+        id: &particles.id,
+        width: (0.5 * scene.cell()) as f32,
+    };
+    let solid = |c: &ColliderPose| UsdSolid {
+        name: c.name.clone(),
+        translate: c.translate,
+        rotate_quaternion_wxyz: c.rotate_quaternion_wxyz,
+        scale: c.scale,
+    };
+    cache.write_usd(&UsdFrame {
+        frame: report.frame,
+        fps: scene.fps,
+        surface: Some(&surface),
+        particles: scene.outputs.particles.then_some(points),
+        solids: &report.colliders.iter().map(solid).collect::<Vec<_>>(),
+    })
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod tokens;
 
 pub use obj::write_obj;
 pub use ply_write::{write_particles_ply, write_ply};
+pub(super) use polygon::Polygons;
 pub use stl::write_stl;
 
 use crate::error::{Error, Result};

@@ -12,7 +12,7 @@ const MOST_EARS: usize = 512;
 
 /// Polygons as runs of one list of vertex indices.
 #[derive(Default)]
-pub(super) struct Polygons {
+pub(in crate::io) struct Polygons {
     corners: Vec<u32>,
     ends: Vec<usize>,
 }

@@ -75,6 +75,9 @@ impl Cache {
         };
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, &e))?;
         let name = path.display().to_string();
+        if io::usd::is_usdc(&bytes) {
+            return io::usd::parse_mesh(&name, &bytes);
+        }
         // A PLY without triangles is a frame without liquid.
         if bytes.starts_with(b"ply") {
             io::mesh::parse_points(&name, &bytes)

@@ -1,0 +1,300 @@
+"""A bake: export, then the command as a child process. Nothing here waits, so Blender goes on.
+
+    job = Job(context, domain)
+    while job.step(0.03): ...        # called by a timer; each call takes about that long
+    job.cancel()                     # at any time
+
+A crash of the simulation ends the child and not Blender. What the child says comes through a pipe, one JSON
+object a line; frames that it reports are whole on the disk.
+"""
+
+import json
+import os
+import pathlib
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+
+import bpy
+import meniscus
+
+from . import export, meshes, playback, properties
+
+# A child that does not stop when asked is ended after this; frames on the disk are whole either way.
+PATIENCE = 0.8
+# Jobs that run, by the name of their domain; what they say is not part of the .blend.
+running = {}
+
+
+class Unready(RuntimeError):
+    """A bake that cannot begin; the text says what to do."""
+
+
+def base_folder(domain) -> pathlib.Path:
+    """Where a domain keeps its scene files, meshes and versions."""
+    given = domain.meniscus.domain.cache_folder
+    name = bpy.path.clean_name(domain.name)
+    if given:
+        if given.startswith("//") and not bpy.data.filepath:
+            raise Unready("The cache folder is relative to a .blend that is not saved: save it first (Ctrl S)")
+        return pathlib.Path(bpy.path.abspath(given)) / name
+    if not bpy.data.filepath:
+        raise Unready("Save the .blend first (Ctrl S): frames are kept beside it. Or set a cache folder")
+    blend = pathlib.Path(bpy.data.filepath)
+    return blend.with_name(f"{blend.stem}_liquid") / name
+
+
+def cache_folder(domain, version=None) -> pathlib.Path:
+    return base_folder(domain) / f"v{version or domain.meniscus.domain.version:03d}"
+
+
+def scene_file(domain, version=None) -> pathlib.Path:
+    cache = cache_folder(domain, version)
+    return cache.with_name(cache.name + ".json")
+
+
+def versions(domain) -> list:
+    """Versions that are on the disk, rising."""
+    try:
+        entries = list(base_folder(domain).iterdir())
+    except (OSError, Unready):
+        return []
+    found = (re.fullmatch(r"v(\d{3,})", e.name) for e in entries if e.is_dir())
+    return sorted(int(m.group(1)) for m in found if m)
+
+
+def baked_frames(domain, version=None) -> list:
+    """Frames of a version that are whole."""
+    try:
+        manifest = json.loads((cache_folder(domain, version) / "manifest.json").read_text(encoding="utf-8"))
+        return manifest["frames"]
+    except (OSError, Unready, ValueError, KeyError):
+        return []
+
+
+class Job:
+    """One bake of one domain."""
+
+    def __init__(self, context, domain, new_version=False, branch_from=None):
+        self.context, self.domain_name = context, domain.name
+        self.scene_name = context.scene.name
+        self.settings = domain.meniscus.domain
+        self.folder = base_folder(domain)
+        self.new_version, self.branch_from = new_version, branch_from
+        self.stage, self.fraction = "export", 0.0
+        self.child, self.lines, self.asked = None, queue.Queue(), None
+        self.frame = self.report = self.left = None
+        self.first = self.last = None
+        self.error, self.cancelled, self.finished = "", False, False
+        self.exporter = export.Exporter(context, domain, self.folder)
+        self.steps = self.exporter.steps()
+        self.longest_step = 0.0
+        running[domain.name] = self
+
+    @property
+    def domain(self):
+        return bpy.data.objects.get(self.domain_name)
+
+    def step(self, budget: float = 0.03) -> bool:
+        """Do a little; returns whether there is more to do."""
+        begin = time.monotonic()
+        try:
+            while not self.finished:
+                more = self._export() if self.stage == "export" else self._listen()
+                if not more or time.monotonic() - begin > budget:
+                    break
+        except (export.BadScene, meshes.BadMesh, Unready) as wrong:
+            self._end(str(wrong))
+        except OSError as wrong:
+            self._end(f"{wrong.strerror or wrong}: {wrong.filename or self.folder}. Choose another cache folder")
+        if self.stage != "export":
+            self.longest_step = max(self.longest_step, time.monotonic() - begin)
+        return not self.finished
+
+    def run(self):
+        """To the end, for background use."""
+        while self.step(0.1):
+            time.sleep(0.02)
+
+    def cancel(self):
+        """Ask to stop; a second from now it has."""
+        if self.finished or self.asked:
+            return
+        self.asked, self.cancelled = time.monotonic(), True
+        if self.child is None:
+            self.steps.close()
+            self._end("")
+        else:
+            self.child.send_signal(signal.SIGTERM)
+
+    def _export(self) -> bool:
+        try:
+            done, total = next(self.steps)
+            self.fraction = done / total
+            return True
+        except StopIteration:
+            self._start(self.exporter.scene)
+            return True
+
+    def _start(self, scene: dict):
+        domain = self.domain
+        known = versions(domain)
+        text = export.text(scene)
+        source = self.settings.version
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self.new_version or self.branch_from is not None:
+            self.settings.version = max(known, default=0) + 1
+        elif self.settings.version in known and not _same(scene_file(domain), scene):
+            raise Unready(
+                f"Version {self.settings.version} was baked with other values: Rebake makes a new version beside it, "
+                "Revert brings the values back"
+            )
+        file, cache = scene_file(domain), cache_folder(domain)
+        _replace(file, text)
+        words = [str(meniscus.command()), "run", str(file), "-o", str(cache), "--progress", "json"]
+        if self.branch_from is not None:
+            words += ["--branch", str(cache_folder(domain, source)), "--from", str(self.branch_from)]
+        else:
+            words.append("--resume")
+        self.child = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=str(self.folder)
+        )
+        for pipe in (self.child.stdout, self.child.stderr):
+            threading.Thread(target=self._read, args=(pipe,), daemon=True).start()
+        self.first, self.last = scene["frames"]
+        self.settings.baked = signature(self.context.scene, domain)
+        self.stage, self.fraction = "simulate", 0.0
+        self.words = []
+
+    def _read(self, pipe):
+        for line in pipe:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def _listen(self) -> bool:
+        """Take one line; returns whether there may be another."""
+        if self.asked and time.monotonic() - self.asked > PATIENCE and self.child.poll() is None:
+            self.child.kill()
+        try:
+            line = self.lines.get_nowait()
+        except queue.Empty:
+            return False
+        if line is None:
+            # Both pipes end before the child is done.
+            self.closed = getattr(self, "closed", 0) + 1
+            if self.closed == 2:
+                self._end(self._verdict(self.child.wait()))
+            return True
+        try:
+            self._hear(json.loads(line))
+        except ValueError:
+            self.words.append(line.decode("utf-8", "replace").strip())
+        return True
+
+    def _hear(self, event: dict):
+        kind = event.get("event")
+        if kind == "progress":
+            self.frame, self.left = event["frame"], event.get("seconds_left")
+            self.fraction = (event["frame"] - 1 + event["fraction"] - self.first) / max(self.last - self.first, 1)
+        elif kind == "frame":
+            self.frame, self.report = event["frame"], event
+            self.fraction = (event["frame"] - self.first) / max(self.last - self.first, 1)
+            playback.frame_arrived(self.context, self.domain, cache_folder(self.domain), event)
+        elif kind == "warning":
+            self.warning = event["message"]
+        elif kind == "error":
+            self.words.append(event.get("end", ""))
+
+    def _verdict(self, code: int) -> str:
+        if code == 0 or self.cancelled:
+            return ""
+        if code < 0:
+            return (f"The simulation was ended by the system (signal {-code}), perhaps for its memory. "
+                    "Finished frames are whole; Resume goes on")
+        said = next((w for w in reversed(self.words) if w), f"exit code {code}")
+        return said.removeprefix("meniscus: ")
+
+    def _end(self, message: str):
+        self.finished, self.error = True, message
+        running.pop(self.domain_name, None)
+        if message:
+            self.settings.message, self.settings.message_kind = message, "ERROR"
+        elif self.cancelled:
+            self.settings.message, self.settings.message_kind = "Stopped. Resume goes on from here", "INFO"
+        else:
+            self.settings.message, self.settings.message_kind = "", "INFO"
+        if self.child is not None:
+            playback.show(self.context, self.domain, cache_folder(self.domain))
+
+
+def _replace(path: pathlib.Path, text: str):
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _same(file: pathlib.Path, scene: dict) -> bool:
+    """Whether a version was baked from this scene; its last frame and limits may be others."""
+    try:
+        old = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return True
+    def liquid(s):
+        s = json.loads(json.dumps(s))
+        s["frames"][1] = None
+        s.pop("memory_limit", None)
+        s["outputs"].pop("checkpoint_every", None)
+        return s
+    return liquid(old) == liquid(scene)
+
+
+def signature(scene, domain) -> str:
+    """The values that a bake depends on, as JSON; geometry is compared when it is exported."""
+    from . import table
+
+    groups = {domain.name: (domain.meniscus.domain, "scene")}
+    for o in properties.objects(scene, "LIQUID", "INFLOW"):
+        groups[o.name] = (o.meniscus.source, "source")
+    for o in properties.objects(scene, "OBSTACLE"):
+        groups[o.name] = (o.meniscus.collider, "collider")
+    for o in properties.objects(scene, "BODY"):
+        groups[o.name] = (o.meniscus.body, "body")
+    free = {"end_frame", "memory_limit", "checkpoint_every", "preset"}
+    values = {}
+    for name, (group, of) in groups.items():
+        rows = [r for r in table.rows(of) if r["name"] not in free]
+        values[name] = {r["name"]: _plain(getattr(group, r["name"])) for r in rows}
+    return json.dumps(values, sort_keys=True)
+
+
+def _plain(value):
+    from . import units
+
+    if isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return units.short(value)
+    return [units.short(x) for x in value]
+
+
+def changes(scene, domain) -> list:
+    """What differs from the bake: (object, parameter, value of the bake, value now)."""
+    from . import table
+
+    if not domain.meniscus.domain.baked:
+        return []
+    before, now = json.loads(domain.meniscus.domain.baked), json.loads(signature(scene, domain))
+    found = []
+    for name in sorted(before.keys() | now.keys()):
+        if name not in now:
+            found.append((name, None, "part of the liquid", "gone"))
+        elif name not in before:
+            found.append((name, None, "not there", "new"))
+        else:
+            for key, value in now[name].items():
+                if key in before[name] and before[name][key] != value:
+                    found.append((name, table.row(key), before[name][key], value))
+    return found

@@ -1,0 +1,101 @@
+"""Evaluated meshes as binary PLY files that are named by their content, so that none is written twice."""
+
+import hashlib
+import os
+import pathlib
+
+import numpy
+
+from . import units
+
+
+class BadMesh(ValueError):
+    """A mesh that cannot be part of a liquid; the text names the object and the fix."""
+
+
+def arrays(obj, depsgraph):
+    """Points in the object's own space (n x 3 f32), triangles (m x 3 i32) and carried attributes."""
+    evaluated = obj.evaluated_get(depsgraph)
+    try:
+        mesh = evaluated.to_mesh(preserve_all_data_layers=False, depsgraph=depsgraph)
+    except RuntimeError:
+        mesh = None
+    if mesh is None:
+        raise BadMesh(f"{obj.name} has no mesh: give the role to a mesh, curve or text object")
+    try:
+        points = numpy.empty(3 * len(mesh.vertices), numpy.float32)
+        mesh.vertices.foreach_get("co", points)
+        mesh.calc_loop_triangles()
+        triangles = numpy.empty(3 * len(mesh.loop_triangles), numpy.int32)
+        mesh.loop_triangles.foreach_get("vertices", triangles)
+        carried = _carried(obj, mesh)
+    finally:
+        evaluated.to_mesh_clear()
+    return points.reshape(-1, 3), triangles.reshape(-1, 3), carried
+
+
+def check(obj, points, triangles):
+    if not len(triangles):
+        raise BadMesh(f"{obj.name} has no faces: give it some or set its role to None")
+    if not numpy.isfinite(points).all():
+        bad = int(numpy.flatnonzero(~numpy.isfinite(points).all(axis=1))[0])
+        raise BadMesh(f"{obj.name}: vertex {bad} is not a number: delete it (Mesh > Clean Up) or apply its modifiers")
+
+
+def _carried(obj, mesh) -> dict:
+    """Painted values: a float attribute, or a vertex group of the same name."""
+    found = {}
+    for name in ("viscosity", "friction", "adhesion"):
+        attribute = mesh.attributes.get(name)
+        if attribute is not None and attribute.domain == "POINT" and attribute.data_type == "FLOAT":
+            values = numpy.empty(len(mesh.vertices), numpy.float32)
+            attribute.data.foreach_get("value", values)
+            found[name] = values
+        elif name in obj.vertex_groups:
+            index = obj.vertex_groups[name].index
+            weight = (next((g.weight for g in v.groups if g.group == index), 0.0) for v in mesh.vertices)
+            found[name] = numpy.fromiter(weight, numpy.float32, len(mesh.vertices))
+    if "viscosity" in found and "viscosity" in obj.vertex_groups and "viscosity" not in mesh.attributes:
+        found["viscosity"] *= numpy.float32(_viscosity(obj))
+    return found
+
+
+def _viscosity(obj) -> float:
+    domains = [o for scene in obj.users_scene for o in scene.objects if o.meniscus.role == "DOMAIN"]
+    return domains[0].meniscus.domain.viscosity if domains else 1.0
+
+
+def placed(points: numpy.ndarray, matrix) -> numpy.ndarray:
+    """Points of an object's own space in the scene's axes."""
+    m = numpy.array(units.TO_SCENE @ matrix, dtype=numpy.float64)
+    out = points.astype(numpy.float64) @ m[:3, :3].T + m[:3, 3]
+    return numpy.ascontiguousarray(out, dtype=numpy.float32)
+
+
+def to_bytes(points, triangles, carried) -> bytes:
+    properties = "".join(f"property float {a}\n" for a in ["x", "y", "z", *carried])
+    header = (
+        f"ply\nformat binary_little_endian 1.0\nelement vertex {len(points)}\n{properties}"
+        f"element face {len(triangles)}\nproperty list uchar int vertex_indices\nend_header\n"
+    )
+    vertices = numpy.column_stack([points, *carried.values()]) if carried else points
+    faces = numpy.empty(len(triangles), numpy.dtype([("n", "u1"), ("v", "<i4", 3)]))
+    faces["n"], faces["v"] = 3, triangles
+    return header.encode() + numpy.ascontiguousarray(vertices, "<f4").tobytes() + faces.tobytes()
+
+
+def write(folder: pathlib.Path, points, triangles, carried) -> str:
+    """Write a mesh unless it is there already; returns its name."""
+    data = to_bytes(points, triangles, carried)
+    name = hashlib.blake2b(data, digest_size=12).hexdigest() + ".ply"
+    path = folder / name
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary = folder / f".{name}.{os.getpid()}.tmp"
+        try:
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+    return name

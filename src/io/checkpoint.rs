@@ -1,0 +1,88 @@
+//! Checkpoints in a cache: the state of the simulation after a frame, from which a run goes on.
+//!
+//! `CACHE/checkpoint/0010.state` holds what [`crate::simulation::Simulation::save`] gives, with a sum over
+//! every array, so that a damaged one is noticed and an older one is taken. A run may go on only with the
+//! scene that began it; what does not change the liquid (the last frame, threads, memory, how often a
+//! checkpoint is written, where the cache lies) may be another.
+
+use super::atomic;
+use super::frame::{frame_name, frame_number};
+use crate::error::{Error, Result};
+use crate::scene::Scene;
+use std::path::{Path, PathBuf};
+
+/// The folder of checkpoints in a cache.
+pub const FOLDER: &str = "checkpoint";
+
+/// The checkpoint of a frame.
+pub fn file(cache: &Path, frame: i64) -> PathBuf {
+    cache.join(FOLDER).join(frame_name(frame) + ".state")
+}
+
+/// All checkpoints of a cache, newest first.
+pub fn all(cache: &Path) -> Vec<(i64, PathBuf)> {
+    let Ok(entries) = std::fs::read_dir(cache.join(FOLDER)) else { return Vec::new() };
+    let frame = |path: &Path| {
+        let known = path.extension().is_some_and(|e| e == "state");
+        path.file_stem().filter(|_| known)?.to_str().and_then(frame_number)
+    };
+    let paths = entries.flatten().map(|e| e.path());
+    let mut found: Vec<_> = paths.filter_map(|p| Some((frame(&p)?, p))).collect();
+    found.sort_by_key(|c| std::cmp::Reverse(c.0));
+    found
+}
+
+/// Whether the run in a cache is a run of this scene.
+pub fn check_same(cache: &Path, scene: &Scene) -> Result<()> {
+    let path = cache.join("scene.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, &e))?;
+    let before = Scene::from_json(&text)?.to_si();
+    if liquid_of(&before) == liquid_of(&scene.to_si()) {
+        return Ok(());
+    }
+    let message = "the run in it is of another scene: choose another folder with -o, add --overwrite, or branch \
+                   from it with --branch CACHE --from FRAME";
+    Err(Error::invalid(cache.display().to_string(), message))
+}
+
+/// The scene without what leaves the liquid as it is.
+fn liquid_of(scene: &Scene) -> Scene {
+    let mut scene = scene.clone();
+    scene.frames[1] = scene.frames[0];
+    scene.threads = None;
+    scene.memory_limit = None;
+    scene.cache = None;
+    scene.outputs.checkpoint_every = 0;
+    scene
+}
+
+/// Make a file appear in a second place; one that is not there is left out.
+pub(super) fn link(from: &Path, to: &Path) -> Result<()> {
+    if !from.exists() || to.exists() {
+        return Ok(());
+    }
+    // Frames are replaced and never changed, so both caches may share one. Not every disk can.
+    if std::fs::hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    let bytes = std::fs::read(from).map_err(|e| Error::io(from, &e))?;
+    atomic::write(to, &bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_are_found_newest_first() {
+        let dir = std::env::temp_dir().join(format!("meniscus_checkpoint_{}", std::process::id()));
+        std::fs::create_dir_all(dir.join(FOLDER)).unwrap();
+        assert!(all(&dir.join("nowhere")).is_empty());
+        for name in ["0010.state", "0100.state", "-0002.state", "0020.state.tmp", "notes.state", "0030.ply"] {
+            std::fs::write(dir.join(FOLDER).join(name), "").unwrap();
+        }
+        assert_eq!(all(&dir).iter().map(|c| c.0).collect::<Vec<_>>(), [100, 10, -2]);
+        assert!(file(&dir, -2).exists());
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}
