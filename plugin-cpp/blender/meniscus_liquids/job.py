@@ -170,8 +170,9 @@ class Job:
         self.words = []
 
     def _read(self, pipe):
-        for line in pipe:
-            self.lines.put(line)
+        with pipe:
+            for line in pipe:
+                self.lines.put(line)
         self.lines.put(None)
 
     def _listen(self) -> bool:

@@ -153,7 +153,7 @@ class MENISCUS_PT_shape(_Domain, bpy.types.Panel):
         size = export.size_in_metres(domain, context.scene)
         longest = max(max(size), 1e-12)
         cell = longest / max(settings.divisions, 1)
-        super().draw(context)
+        _Domain.draw(self, context)
         box = layout.column(align=True)
         counts = " × ".join(str(max(1, round(d / cell))) for d in size)
         box.label(text=f"Cells of {units.length(cell)}: {counts}")
