@@ -296,9 +296,10 @@ class AddOn(unittest.TestCase):
                 for panel in panels.PANELS:
                     if panel.poll(context):
                         layout = Layout()
-                        panel.draw(types.SimpleNamespace(layout=layout), context)
+                        drawn = types.SimpleNamespace(layout=layout, folder=getattr(panel, "folder", None))
+                        panel.draw(drawn, context)
                         if hasattr(panel, "draw_header"):
-                            panel.draw_header(types.SimpleNamespace(layout=layout), context)
+                            panel.draw_header(drawn, context)
                         seen += layout.texts()
             shown.meniscus.role = before
         for words in ("Viscosity (Pa·s)", "Rate (ml/s)", "1 unit = 1 m", "Treat as", "Cells of 8.33 mm: 24 × 24 × 24", "Wall",
@@ -322,7 +323,7 @@ class AddOn(unittest.TestCase):
         bpy.data.objects["Mover"].hide_render = bpy.data.objects["Breather"].hide_render = True
         scene.render.engine = "CYCLES"
         scene.cycles.samples, scene.cycles.device, scene.cycles.use_denoising = 16, "CPU", False
-        scene.render.resolution_x, scene.render.resolution_y, scene.render.resolution_percentage = 480, 360, 100
+        scene.render.resolution_x, scene.render.resolution_y, scene.render.resolution_percentage = 320, 240, 100
         scene.render.use_motion_blur = True
         settings().result.active_material = part("playback").material("honey_35c")
         scene.frame_end = 10
@@ -333,9 +334,9 @@ class AddOn(unittest.TestCase):
             scene.render.filepath = str(FOLDER / f"{name}.png")
             bpy.ops.render.render(write_still=True)
             image = bpy.data.images.load(str(FOLDER / f"{name}.png"))
-            pixels = numpy.empty(480 * 360 * 4, numpy.float32)
+            pixels = numpy.empty(320 * 240 * 4, numpy.float32)
             image.pixels.foreach_get(pixels)
-            pictures.append(pixels.reshape(360, 480, 4)[:, :, :3])
+            pictures.append(pixels.reshape(240, 320, 4)[:, :, :3])
         settings().result.hide_render = False
         self.assertGreater(pictures[0].mean(), 0.05, "the picture is not black")
         # Noise of 16 samples changes pixels a little; the liquid changes some of them much.
@@ -365,7 +366,7 @@ class AddOn(unittest.TestCase):
         import meniscus
 
         small = FOLDER / "full_disk"
-        small.write_text(f'#!/bin/bash\nulimit -f 20\nexec "{meniscus.command()}" "$@"\n')
+        small.write_text(f'#!/bin/bash\ntrap '' XFSZ\nulimit -f 20\nexec "{meniscus.command()}" "$@"\n')
         small.chmod(0o755)
         os.environ["MENISCUS_COMMAND"] = str(small)
         settings().divisions = 41

@@ -49,8 +49,12 @@ def label(r: dict) -> str:
 
 
 def tooltip(r: dict) -> str:
+    parts = [r["does"].replace("Y is up", "Z is up")]
+    for title, key in (("Cost", "cost"), ("When to touch it", "touch")):
+        if r.get(key):
+            parts.append(f"{title}: {r[key][0].lower()}{r[key][1:]}")
     # Blender puts the last full stop itself.
-    return units.pretty(" ".join(r[key] for key in ("does", "cost", "touch") if r.get(key)).rstrip("."))
+    return units.pretty("\n".join(parts).rstrip("."))
 
 
 def default(r: dict):
