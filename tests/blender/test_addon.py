@@ -228,6 +228,9 @@ class AddOn(unittest.TestCase):
         self.assertEqual(len(evaluated(9)[0]), count)
         self.assertTrue(settings().result.modifiers["Meniscus"].cache_file.filepath.startswith("//"))
         self.assertEqual(settings().version, 3)
+        domain().name = "Another name"
+        self.assertEqual(part("job").baked_frames(bpy.data.objects["Another name"]), list(range(1, 11)))
+        bpy.data.objects["Another name"].name = "Domain"
         self.assertEqual(part("job").changes(bpy.context.scene, domain()), [])
 
     def test_08_solids_move_and_deform_without_a_tick(self):
@@ -366,7 +369,7 @@ class AddOn(unittest.TestCase):
         import meniscus
 
         small = FOLDER / "full_disk"
-        small.write_text(f'#!/bin/bash\ntrap '' XFSZ\nulimit -f 20\nexec "{meniscus.command()}" "$@"\n')
+        small.write_text(f'#!/bin/bash\ntrap \"\" XFSZ\nulimit -f 20\nexec "{meniscus.command()}" "$@"\n')
         small.chmod(0o755)
         os.environ["MENISCUS_COMMAND"] = str(small)
         settings().divisions = 41

@@ -21,7 +21,7 @@ class BakeBase:
         domain = properties.domain_of(context)
         if domain is None:
             raise job.Unready("There is no domain: give a box the role Domain (Physics tab > Meniscus)")
-        if domain.name in job.running:
+        if job.running_for(domain):
             raise job.Unready(f"{domain.name} is being baked: wait, or press Esc")
         self.job = job.Job(context, domain, **self.job_options(context, domain))
         return domain
@@ -43,13 +43,18 @@ class BakeBase:
         if event.type == "ESC":
             self.job.cancel()
         elif event.type != "TIMER":
-            return {"PASS_THROUGH"}
+            # While frames are walked through, an edit or an undo would pull the objects from under the export.
+            return {"RUNNING_MODAL"} if self.job.stage == "export" else {"PASS_THROUGH"}
         more = self.job.step()
         _redraw(context)
         if more:
             context.window_manager.progress_update(int(100 * self.job.fraction))
             return {"RUNNING_MODAL"} if event.type == "ESC" else {"PASS_THROUGH"}
         return self.finish(context)
+
+    def cancel(self, _context):
+        """Blender ends the operator, as when another file is opened."""
+        self.job.abandon()
 
     def finish(self, context):
         manager = context.window_manager
@@ -124,8 +129,9 @@ class MENISCUS_OT_cancel(bpy.types.Operator):
 
     def execute(self, context):
         domain = properties.domain_of(context)
-        if domain and domain.name in job.running:
-            job.running[domain.name].cancel()
+        running = job.running_for(domain) if domain else None
+        if running:
+            running.cancel()
         return {"FINISHED"}
 
 
@@ -168,7 +174,7 @@ class MENISCUS_OT_free(bpy.types.Operator):
         if domain is None:
             self.report({"ERROR"}, "There is no domain")
             return {"CANCELLED"}
-        if domain.name in job.running:
+        if job.running_for(domain):
             self.report({"ERROR"}, f"{domain.name} is being baked: stop it first (Esc)")
             return {"CANCELLED"}
         settings = domain.meniscus.domain
@@ -183,7 +189,7 @@ class MENISCUS_OT_free(bpy.types.Operator):
             settings.version = left[-1]
             playback.show(context, domain, job.cache_folder(domain))
         else:
-            settings.version = 1
+            settings.version, settings.folder_name = 1, ""
             _forget(settings)
         return {"FINISHED"}
 

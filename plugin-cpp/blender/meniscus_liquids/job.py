@@ -8,6 +8,7 @@ A crash of the simulation ends the child and not Blender. What the child says co
 object a line; frames that it reports are whole on the disk.
 """
 
+import atexit
 import json
 import os
 import pathlib
@@ -25,7 +26,7 @@ from . import export, meshes, playback, properties
 
 # A child that does not stop when asked is ended after this; frames on the disk are whole either way.
 PATIENCE = 0.8
-# Jobs that run, by the name of their domain; what they say is not part of the .blend.
+# Jobs that run, by the number of their domain in this session; what they say is not part of the .blend.
 running = {}
 
 
@@ -33,10 +34,15 @@ class Unready(RuntimeError):
     """A bake that cannot begin; the text says what to do."""
 
 
+def running_for(domain):
+    return running.get(domain.session_uid)
+
+
 def base_folder(domain) -> pathlib.Path:
     """Where a domain keeps its scene files, meshes and versions."""
     given = domain.meniscus.domain.cache_folder
-    name = bpy.path.clean_name(domain.name)
+    # The name of the first bake stays, so that a renamed domain finds its frames.
+    name = domain.meniscus.domain.folder_name or bpy.path.clean_name(domain.name)
     if given:
         if given.startswith("//") and not bpy.data.filepath:
             raise Unready("The cache folder is relative to a .blend that is not saved: save it first (Ctrl S)")
@@ -79,9 +85,7 @@ class Job:
     """One bake of one domain."""
 
     def __init__(self, context, domain, new_version=False, branch_from=None):
-        self.context, self.domain_name = context, domain.name
-        self.scene_name = context.scene.name
-        self.settings = domain.meniscus.domain
+        self.context, self.uid = context, domain.session_uid
         self.folder = base_folder(domain)
         self.new_version, self.branch_from = new_version, branch_from
         self.stage, self.fraction = "export", 0.0
@@ -92,11 +96,16 @@ class Job:
         self.exporter = export.Exporter(context, domain, self.folder)
         self.steps = self.exporter.steps()
         self.longest_step = 0.0
-        running[domain.name] = self
+        running[self.uid] = self
 
     @property
     def domain(self):
-        return bpy.data.objects.get(self.domain_name)
+        """Looked up each time: undo makes new objects, and the artist may rename them."""
+        return next((o for o in bpy.data.objects if o.session_uid == self.uid), None)
+
+    @property
+    def settings(self):
+        return self.domain.meniscus.domain
 
     def step(self, budget: float = 0.03) -> bool:
         """Do a little; returns whether there is more to do."""
@@ -130,6 +139,13 @@ class Job:
         else:
             self.child.send_signal(signal.SIGTERM)
 
+    def abandon(self):
+        """Nobody will listen any more: the child stops where it can be resumed."""
+        running.pop(self.uid, None)
+        self.finished = True
+        if self.child is not None and self.child.poll() is None:
+            self.child.send_signal(signal.SIGTERM)
+
     def _export(self) -> bool:
         try:
             done, total = next(self.steps)
@@ -145,6 +161,7 @@ class Job:
         text = export.text(scene)
         source = self.settings.version
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.settings.folder_name = self.folder.name
         if self.new_version or self.branch_from is not None:
             self.settings.version = max(known, default=0) + 1
         elif self.settings.version in known and not _same(scene_file(domain), scene):
@@ -168,6 +185,7 @@ class Job:
         self.settings.baked = signature(self.context.scene, domain)
         self.stage, self.fraction = "simulate", 0.0
         self.words = []
+        self.closed = 0
 
     def _read(self, pipe):
         with pipe:
@@ -185,7 +203,7 @@ class Job:
             return False
         if line is None:
             # Both pipes end before the child is done.
-            self.closed = getattr(self, "closed", 0) + 1
+            self.closed += 1
             if self.closed == 2:
                 self._end(self._verdict(self.child.wait()))
             return True
@@ -203,7 +221,8 @@ class Job:
         elif kind == "frame":
             self.frame, self.report = event["frame"], event
             self.fraction = (event["frame"] - self.first) / max(self.last - self.first, 1)
-            playback.frame_arrived(self.context, self.domain, cache_folder(self.domain), event)
+            if self.domain is not None:
+                playback.frame_arrived(self.context, self.domain, cache_folder(self.domain), event)
         elif kind == "warning":
             self.warning = event["message"]
         elif kind == "error":
@@ -220,7 +239,9 @@ class Job:
 
     def _end(self, message: str):
         self.finished, self.error = True, message
-        running.pop(self.domain_name, None)
+        running.pop(self.uid, None)
+        if self.domain is None:
+            return
         if message:
             self.settings.message, self.settings.message_kind = message, "ERROR"
         elif self.cancelled:
@@ -229,6 +250,12 @@ class Job:
             self.settings.message, self.settings.message_kind = "", "INFO"
         if self.child is not None:
             playback.show(self.context, self.domain, cache_folder(self.domain))
+
+
+@atexit.register
+def _stop_all():
+    for one in list(running.values()):
+        one.abandon()
 
 
 def _replace(path: pathlib.Path, text: str):

@@ -41,7 +41,7 @@ class MENISCUS_PT_main(_Panel, bpy.types.Panel):
 def draw_bake(layout, context, domain):
     """Buttons, progress and the readout."""
     settings = domain.meniscus.domain
-    running = job.running.get(domain.name)
+    running = job.running_for(domain)
     if running is not None:
         draw_running(layout, running)
         return

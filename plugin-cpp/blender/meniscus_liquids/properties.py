@@ -58,6 +58,7 @@ DomainSettings = _group(
         description="Where frames are kept; empty for a folder beside the .blend, named after it"),
     version=IntProperty(
         name="Version", default=1, min=1, max=999, **_plain, description="The version of the bake that is shown"),
+    folder_name=StringProperty(name="Folder of the Bake", default="", **_plain),
     baked=StringProperty(name="Baked with", default="", **_plain),
     message=StringProperty(name="Message", default="", **_plain),
     message_kind=StringProperty(name="Kind of Message", default="INFO", **_plain),
