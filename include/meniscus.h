@@ -464,7 +464,9 @@ mns_result mns_simulation_interrupt(const struct mns_simulation *simulation);
  sample, or else one surface is blended into the other. Before the first sample the object moves there from
  the mesh that it has now, so that one sample a frame will do; after the last it stands still, as it does with
  one sample at or before the present frame. The object's own transform stays. Send samples for the frame to come
- before each step to feed an animated character. Saved states do not hold geometry: send it again after a load.
+ before each step to feed an animated character. A sample without triangles is an object that is not there: as the
+ first one it takes the object away until it is sent again, as a later one it ends the list. Saved states do not hold
+ geometry: send it again after a load.
  Errors: INVALID (no object has this name, frames do not rise), GEOMETRY (the message names the defect),
  UNSUPPORTED for bodies. After an error the geometry is as it was.
  */
@@ -473,6 +475,16 @@ mns_result mns_simulation_set_geometry(struct mns_simulation *simulation,
                                        const char *name,
                                        const struct mns_mesh_sample *samples,
                                        size_t count);
+
+/*
+ Replace a number of the scene by values at rising frames, for a host whose slider is animated: send them up to the
+ frame to come before each step. `path` names the number as liquids[0].viscosity; it must be one that the scene may
+ animate. `keys` are f32 or f64 rows of a frame and one value (width 2), or three for a vector (width 4), in the unit
+ that the scene has there; a switch is on where its value is not 0. What was simulated stays. Saved states do not hold
+ keys: send them again after a load.
+ Errors: INVALID, SCENE (no number can be animated there, or a value is not allowed). Then the scene is as it was.
+ */
+mns_result mns_simulation_set_keys(struct mns_simulation *simulation, const char *path, const struct mns_array *keys);
 
 /*
  The complete state as bytes: a simulation of the same scene continues from it bit for bit. The bytes

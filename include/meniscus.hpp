@@ -205,6 +205,12 @@ public:
         check(mns_simulation_set_geometry(handle_, kind, name.c_str(), rows.data(), rows.size()));
     }
 
+    /// Replace a number of the scene, as "liquids[0].viscosity", by rows of a frame and one value, or three.
+    void set_keys(const std::string &path, const std::vector<double> &rows, int values = 1) {
+        const mns_array keys = array(rows, values + 1);
+        check(mns_simulation_set_keys(handle_, path.c_str(), &keys));
+    }
+
     std::vector<uint8_t> save() {
         mns_array bytes;
         check(mns_simulation_save(handle_, &bytes));

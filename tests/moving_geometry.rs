@@ -187,3 +187,137 @@ fn a_turning_mesh_fed_by_the_host_keeps_its_size() {
         assert_eq!(sim.collider_meshes()[0].mesh.positions, turned(1.0).positions);
     }
 }
+
+/// A block that swells while it moves, and is away from frame 4 to 6.
+fn swelling(frame: f64) -> TriMesh {
+    if (4.0..6.0).contains(&frame) {
+        return TriMesh::default();
+    }
+    let x = 0.02 * (frame - 1.0);
+    TriMesh::cuboid(Vec3::new(x, 0.0, 0.0), Vec3::new(x + 0.12, 0.1 + 0.02 * frame, 0.2))
+}
+
+fn swelling_files(last: i64) -> String {
+    let name = |f: f64| if swelling(f).is_empty() { String::new() } else { format!("{f}") };
+    let times = (2..=2 * last).map(|i| i as f64 * 0.5);
+    let files: Vec<String> = times.map(|f| format!("[{f}, \"{}\"]", name(f))).collect();
+    format!(r#"{{"samples": {{"files": [{}], "by_frame": true}}}}"#, files.join(", "))
+}
+
+fn fed_by_files(last: i64) -> Simulation {
+    simulation(&pool(&swelling_files(last), ""), &|f: &str| Ok(swelling(f.parse().unwrap()))).unwrap()
+}
+
+#[test]
+fn samples_by_frame_give_the_bits_that_a_host_sees() {
+    let mut filed = fed_by_files(9);
+    let mut fed = fed_by_files(1);
+    for frame in 1..8 {
+        let f = frame as f64;
+        let samples = [f, f + 0.5, f + 1.0].map(|f| (f, swelling(f))).to_vec();
+        fed.set_geometry(GeometryOf::Collider, "block", samples).unwrap();
+        step(&mut fed);
+        step(&mut filed);
+        assert!(fed.save() == filed.save(), "frame {}", frame + 1);
+    }
+}
+
+#[test]
+fn a_run_among_fed_meshes_continues_byte_for_byte() {
+    let mut through = fed_by_files(9);
+    let mut saved = Vec::new();
+    for _ in 1..9 {
+        saved.push(through.save());
+        step(&mut through);
+    }
+    // From every frame, in a simulation that has seen nothing and in one that has seen everything.
+    for from in [0, 2, 4, 6] {
+        for mut resumed in [fed_by_files(9), std::mem::replace(&mut through, fed_by_files(9))] {
+            resumed.load(&saved[from]).unwrap();
+            for expected in &saved[from + 1..] {
+                step(&mut resumed);
+                assert!(resumed.save() == *expected, "from frame {}", from + 1);
+            }
+            through = resumed;
+        }
+    }
+}
+
+#[test]
+fn an_object_without_triangles_is_not_in_the_way() {
+    let gate = || TriMesh::cuboid(Vec3::new(0.2, 0.0, 0.0), Vec3::new(0.24, 0.3, 0.2));
+    let json = pool(r#"{"mesh": {"file": "gate"}}"#, "").replace("[0.6, 0.1, 0.2]", "[0.2, 0.2, 0.2]");
+    let mut sim = simulation(&json, &|_| Ok(gate())).unwrap();
+    let beyond = |sim: &Simulation| sim.particles().position.iter().filter(|x| x.x > 0.24).count();
+    sim.set_geometry(GeometryOf::Collider, "block", vec![(1.0, gate()), (2.0, TriMesh::default())]).unwrap();
+    step(&mut sim);
+    step(&mut sim);
+    assert_eq!(beyond(&sim), 0);
+    sim.set_geometry(GeometryOf::Collider, "block", vec![(3.0, TriMesh::default())]).unwrap();
+    for _ in 0..3 {
+        step(&mut sim);
+    }
+    assert!(beyond(&sim) > 100);
+    assert!(sim.collider_meshes()[0].mesh.is_empty());
+}
+
+#[test]
+fn keys_of_the_host_give_the_bits_of_keys_in_the_scene() {
+    let gravity = |f: f64| [f64::sin(0.7 * f) * 3.0, -9.81, 0.1 * f];
+    let scale = |f: f64| 1.0 + 0.3 * f64::sin(f);
+    let text = |keys: &[(f64, String)]| {
+        let rows: Vec<String> = keys.iter().map(|(f, v)| format!("[{f:?}, {v}]")).collect();
+        format!(r#"{{"keys": [{}]}}"#, rows.join(", "))
+    };
+    let times: Vec<f64> = (2..=20).map(|i| i as f64 * 0.5).collect();
+    let g: Vec<_> = times.iter().map(|f| (*f, format!("{:?}", gravity(*f)))).collect();
+    let s: Vec<_> = times.iter().map(|f| (*f, format!("{:?}", scale(*f)))).collect();
+    let block = r#"{"box": {"min": [0.3, 0, 0], "max": [0.4, 0.05, 0.2]}}"#;
+    let plain = pool(block, "");
+    let head = format!(r#"{{"gravity": {}, "time_scale": {}, "#, text(&g), text(&s));
+    let mut keyed = simulation(&plain.replacen('{', &head, 1), &none).unwrap();
+    let mut set = simulation(&plain, &none).unwrap();
+    for frame in 1..6 {
+        // As much as a host knows: up to two frames ahead.
+        let known = times.iter().filter(|f| **f <= frame as f64 + 2.0);
+        let rows = |row: &dyn Fn(f64) -> Vec<f64>| known.clone().map(|f| row(*f)).collect::<Vec<_>>();
+        set.set_keys("gravity", &rows(&|f| [vec![f], gravity(f).to_vec()].concat())).unwrap();
+        set.set_keys("time_scale", &rows(&|f| vec![f, scale(f)])).unwrap();
+        step(&mut set);
+        step(&mut keyed);
+        assert!(set.save() == keyed.save(), "frame {}", frame + 1);
+    }
+    for (path, row) in [
+        ("density", vec![1.0, 1.0]),
+        ("frames", vec![1.0, 1.0]),
+        ("liquids[3].viscosity", vec![1.0, 1.0]),
+        ("time_scale", vec![1.0, -1.0]),
+        ("gravity", vec![1.0, 2.0]),
+        ("", vec![1.0, 1.0]),
+    ] {
+        assert!(set.set_keys(path, &[row]).is_err(), "{path}");
+    }
+    assert!(set.set_keys("time_scale", &[]).is_err());
+    step(&mut set);
+    step(&mut keyed);
+    assert!(set.save() == keyed.save(), "what was refused has changed something");
+}
+
+#[test]
+fn a_switch_and_a_collider_follow_their_keys() {
+    let json = r#"{"meniscus": 1, "frames": [1, 9],
+        "domain": {"min": [0, 0, 0], "max": [0.3, 0.3, 0.2]}, "resolution": {"cell": 0.02},
+        "colliders": [{"name": "ball", "shape": {"sphere": {"radius": 0.03}}}],
+        "emitters": [{"name": "tap", "shape": {"sphere": {"center": [0.15, 0.2, 0.1], "radius": 0.04}}}]}"#;
+    let mut sim = simulation(json, &none).unwrap();
+    sim.set_keys("emitters[0].active", &[vec![1.0, 1.0], vec![3.0, 0.0]]).unwrap();
+    let way = [vec![1.0, 0.0, 0.0, 0.0], vec![5.0, 0.1, 0.2, 0.1]];
+    sim.set_keys("colliders[0].transform.translate", &way).unwrap();
+    let mut litres = Vec::new();
+    for _ in 0..4 {
+        step(&mut sim);
+        litres.push(sim.report().litres);
+    }
+    assert!(litres[0] > 0.1 && (litres[3] - litres[1]).abs() < 0.02 * litres[1], "{litres:?}");
+    assert_eq!(sim.report().colliders[0].translate, [0.1, 0.2, 0.1]);
+}

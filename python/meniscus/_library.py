@@ -135,6 +135,7 @@ _FUNCTIONS = {
     "mns_simulation_advance": [_handle, ctypes.c_int64, PROGRESS, _any],
     "mns_simulation_interrupt": [_handle],
     "mns_simulation_set_geometry": [_handle, ctypes.c_int32, _text, ctypes.POINTER(MeshSample), _size],
+    "mns_simulation_set_keys": [_handle, _text, ctypes.POINTER(Array)],
     "mns_simulation_save": [_handle, _array],
     "mns_simulation_save_file": [_handle, _text],
     "mns_simulation_load": [_handle, _text, _size],

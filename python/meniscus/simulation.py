@@ -194,6 +194,14 @@ class Simulation:
                 keep.append(held)
         lib.call("mns_simulation_set_geometry", self._handle, kind, name.encode(), rows, len(rows))
 
+    def set_keys(self, path: str, keys: Sequence) -> None:
+        """Replace a number of the scene, as "liquids[0].viscosity", by rows of a frame and one value, or three for a
+        vector. Sent before each step, it follows an animated slider without beginning anew."""
+        rows = numpy.asarray([[row[0], *numpy.ravel(row[1])] for row in keys], dtype=numpy.float64)
+        array, held = lib.array_in(rows, rows.shape[1] if rows.ndim == 2 else 2)
+        lib.call("mns_simulation_set_keys", self._handle, path.encode(), ctypes.byref(array))
+        del held
+
     def save(self, path: Optional[str] = None) -> Optional[bytes]:
         """The complete state as bytes, or into a file."""
         if path is not None:

@@ -48,6 +48,16 @@ class SimulationTest(unittest.TestCase):
             with self.assertRaises(meniscus.Error):
                 water.set_geometry("past", [(9, corners, triangles)])
 
+    def test_a_slider_is_followed_every_frame(self):
+        with meniscus.Simulation(SCENE, threads=1) as water:
+            for frame in (1, 2):
+                water.set_keys("gravity", [(f, (0, -9.81 * f, 0)) for f in (frame, frame + 1)])
+                water.set_keys("time_scale", [(1, 0.5)])
+                water.step()
+            self.assertAlmostEqual(water.report["time"], 1 / 24)
+            with self.assertRaises(meniscus.Error):
+                water.set_keys("seed", [(1, 1)])
+
     def test_a_view_keeps_its_simulation_alive(self):
         points = meniscus.Simulation(SCENE).field("particle.position")
         self.assertTrue(numpy.isfinite(points).all())

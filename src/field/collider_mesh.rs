@@ -3,7 +3,8 @@
 //! A host gives meshes at times, any number a frame. What moves is found out, never declared:
 //! - Same triangles, and every sample is a rigid motion of one mesh, the body (to [`RIGID`] of its size,
 //!   the rounding of f32 input): the distances are computed once, in the space of the body, and the
-//!   solid is placed by a pose. Samples that come later continue with the same body.
+//!   solid is placed by a pose. Samples that come later continue with the body of the first ones, if they are
+//!   moved copies of it, so that what came between makes no difference.
 //! - Same triangles otherwise: between samples k and k+1 the best rigid motion P is taken out, points
 //!   are interpolated in the body's space and put back: x(s) = P(s)·(b₀ + s (b₁ − b₀)), b = P⁻¹x. A
 //!   deforming thing that turns does not shrink either.
@@ -52,6 +53,7 @@ impl SolidShape for MeshDistance {
 }
 
 /// A mesh given at some times.
+#[derive(Clone)]
 pub struct MovingMesh {
     name: String,
     params: DistanceParams,
@@ -63,8 +65,10 @@ pub struct MovingMesh {
     between: Vec<Between>,
     /// What all samples are moved copies of, if they are.
     rigid: Option<Body>,
+    /// The body of the first samples, with which later ones continue.
+    first: Option<Body>,
     /// Distances of the samples that are being blended, by their index.
-    blended: Mutex<Vec<(usize, Arc<MeshDistance>)>>,
+    blended: Arc<Mutex<Vec<(usize, Arc<MeshDistance>)>>>,
 }
 
 /// A mesh in its own space.
@@ -75,6 +79,7 @@ struct Body {
 }
 
 /// How one sample becomes the next.
+#[derive(Clone)]
 enum Between {
     /// The triangles stay.
     Moved(Segment),
@@ -130,7 +135,8 @@ impl MovingMesh {
     ) -> Result<Self> {
         let (times, meshes): (Vec<f64>, Vec<TriMesh>) = samples.into_iter().unzip();
         check_samples(name, &times, &meshes)?;
-        let body = earlier.filter(|e| e.params.cell == params.cell).and_then(|e| e.rigid.clone());
+        let kept = earlier.filter(|e| e.params.cell == params.cell).map(|e| e.first.clone());
+        let body = kept.clone().flatten();
         let body = body.filter(|b| fits(&b.mesh, &meshes, &rigid_poses(&b.mesh, &meshes)));
         let poses = rigid_poses(body.as_ref().map_or(&meshes[0], |b| &b.mesh), &meshes);
         let rigid = match body {
@@ -141,8 +147,15 @@ impl MovingMesh {
             found => found,
         };
         let between = (0..meshes.len() - 1).map(|k| between(&meshes, &poses, k)).collect();
-        let blended = Mutex::new(Vec::new());
-        Ok(Self { name: name.to_string(), params: *params, times, meshes, poses, between, rigid, blended })
+        let blended = Arc::new(Mutex::new(Vec::new()));
+        let first = kept.unwrap_or_else(|| rigid.clone());
+        let (name, params) = (name.to_string(), *params);
+        Ok(Self { name, params, times, meshes, poses, between, rigid, first, blended })
+    }
+
+    /// Later samples begin with a body of their own.
+    pub fn forget_first(&mut self) {
+        self.first = None;
     }
 
     /// Whether all samples are moved copies of one mesh.
@@ -249,7 +262,11 @@ impl MovingMesh {
                 furthest * (s - begin)
             }
             _ => {
-                let ((a, _), (b, _)) = (self.mesh_at(from), self.mesh_at(to));
+                let ((a, v), (b, _)) = (self.mesh_at(from), self.mesh_at(to));
+                if a.triangles != b.triangles {
+                    // Vertices of different meshes are not the same points.
+                    return v.iter().map(|v| v.norm()).fold(0.0, f64::max) * (to - from);
+                }
                 a.positions.iter().zip(&b.positions).map(gone).fold(0.0, f64::max)
             }
         }

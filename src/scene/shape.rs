@@ -127,7 +127,16 @@ pub enum ShapeSpec {
         /// Width of the cells that its distance is kept in, scene units; those of the liquid when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<f64>,
+        /// Whether the samples of each frame are taken by themselves, as when a host sends them before each
+        /// step: the scene then gives the bits that the host saw. An empty name of a file means that the
+        /// object is not there.
+        #[serde(default, skip_serializing_if = "is_false")]
+        by_frame: bool,
     },
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn one() -> f64 {
@@ -237,7 +246,7 @@ impl ShapeSpec {
             ShapeSpec::Samples { files, .. } => (None, &files[..]),
             _ => (None, &[][..]),
         };
-        one.into_iter().chain(many.iter().map(|f| f.1.as_str()))
+        one.into_iter().chain(many.iter().map(|f| f.1.as_str())).filter(|f| !f.is_empty())
     }
 
     /// Width of the cells that the distance of a mesh is kept in, if the scene says it.
@@ -248,6 +257,11 @@ impl ShapeSpec {
             ShapeSpec::Mesh { detail, .. } | ShapeSpec::Samples { detail, .. } => *detail,
             _ => None,
         }
+    }
+
+    /// Whether the samples of each frame are taken by themselves.
+    pub fn by_frame(&self) -> bool {
+        matches!(self, ShapeSpec::Samples { by_frame: true, .. })
     }
 
     /// Thickness of the thinnest part, for shapes that have one.

@@ -372,13 +372,11 @@ fn check_shape(path: &str, shape: &ShapeSpec) -> Result<()> {
             lengths("mesh", &[("scale", *scale), ("detail", detail.unwrap_or(1.0))])?;
             file(&format!("{path}.mesh.file"), name)
         }
-        ShapeSpec::Samples { files, scale, detail } => {
+        ShapeSpec::Samples { files, scale, detail, by_frame } => {
             lengths("samples", &[("scale", *scale), ("detail", detail.unwrap_or(1.0))])?;
             rising(&format!("{path}.samples.files"), files.iter().map(|f| f.0))?;
-            files
-                .iter()
-                .enumerate()
-                .try_for_each(|(i, f)| file(&format!("{path}.samples.files[{i}][1]"), &f.1))
+            let there = files.iter().enumerate().filter(|(_, f)| !by_frame || !f.1.is_empty());
+            { there }.try_for_each(|(i, f)| file(&format!("{path}.samples.files[{i}][1]"), &f.1))
         }
     }
 }

@@ -18,6 +18,8 @@ const LOOKS: usize = 4;
 
 /// What an object is made of, in its own coordinates.
 pub(super) enum Form {
+    /// Nothing, for now; before it perhaps a mesh.
+    Absent(Option<Box<MovingMesh>>),
     /// A formula, with triangles for pictures.
     Still(Arc<dyn SolidShape>, TriMesh),
     /// A mesh at one or more frames.
@@ -55,6 +57,10 @@ impl Placed {
 }
 
 impl Object {
+    pub fn is_absent(&self) -> bool {
+        matches!(self.form, Form::Absent(_))
+    }
+
     /// Whether it stands elsewhere, or has another shape, at another frame.
     pub fn is_animated(&self) -> bool {
         self.transform.is_animated() || matches!(&self.form, Form::Moving(m) if !m.is_at_rest())
@@ -68,6 +74,7 @@ impl Object {
     /// The object at frame `to` on its way from frame `from`, which takes `seconds`.
     pub fn at(&self, from: f64, to: f64, seconds: f64, cancel: &Cancel) -> Result<Placed> {
         let shape = match &self.form {
+            Form::Absent(_) => return Err(Error::geometry(&self.name, "it is not there")),
             Form::Still(shape, _) => shape.clone(),
             Form::Moving(mesh) => mesh.shape_at(from, to, seconds, cancel)?,
         };
@@ -78,7 +85,11 @@ impl Object {
 
     /// Whether the object can be used at a frame; only a container may be refused.
     pub fn check(&self, frame: f64) -> Result<()> {
-        if self.container { self.at(frame, frame, 0.0, &Cancel::new()).map(|_| ()) } else { Ok(()) }
+        if self.container && !self.is_absent() {
+            self.at(frame, frame, 0.0, &Cancel::new()).map(|_| ())
+        } else {
+            Ok(())
+        }
     }
 
     fn check_closed(&self, shape: &dyn SolidShape) -> Result<()> {
@@ -102,6 +113,7 @@ impl Object {
     /// The triangles at a frame, before they are placed by [`Object::pose`].
     pub fn mesh(&self, frame: f64) -> Cow<'_, TriMesh> {
         match &self.form {
+            Form::Absent(_) => Cow::Owned(TriMesh::default()),
             Form::Still(_, mesh) => Cow::Borrowed(mesh),
             Form::Moving(mesh) if mesh.is_rigid() => Cow::Borrowed(mesh.body()),
             Form::Moving(mesh) => Cow::Owned(mesh.mesh_at(frame).0),
@@ -111,7 +123,7 @@ impl Object {
     /// The greatest speed of a point in the frame that follows `from` and takes `seconds`; parts of the
     /// frame are looked at one by one, since what turns and returns has gone nowhere in the whole.
     pub fn speed_ahead(&self, from: f64, seconds: f64) -> f64 {
-        if !self.is_animated() || seconds <= 0.0 {
+        if !self.is_animated() || self.is_absent() || seconds <= 0.0 {
             return 0.0;
         }
         let at = |n: usize| from + n as f64 / LOOKS as f64;
@@ -136,6 +148,7 @@ impl Object {
     /// A box round the scaled shape before it is placed.
     fn bounds(&self) -> Aabb {
         let own = match &self.form {
+            Form::Absent(_) => Aabb::new(Vec3::zeros(), Vec3::zeros()),
             Form::Still(shape, _) => shape.bounds(),
             Form::Moving(mesh) => mesh.body().bounds(),
         };

@@ -2,7 +2,8 @@
 //!
 //! Samples that begin after the present frame are led up to from the mesh that the object has now, so
 //! that a host may send one sample a frame. A formula has no vertices to lead from: it gives way at
-//! once to the first sample.
+//! once to the first sample. A sample without triangles is an object that is not there: as the first one it
+//! takes the object away until it is sent again, as a later one it ends the list, and the object stands still.
 
 use super::form::{Form, Object};
 use super::world::{mesh_form, scaled};
@@ -25,23 +26,37 @@ impl Simulation {
     /// Saved states do not hold geometry: whoever loads one sends the geometry again.
     pub fn set_geometry(&mut self, of: GeometryOf, name: &str, samples: Vec<(f64, TriMesh)>) -> Result<()> {
         let samples = samples.into_iter().map(|(f, mesh)| (f, scaled(mesh, self.unit_length))).collect();
+        self.put_geometry(of, name, samples, self.frame as f64)?;
+        // The host has taken over.
+        self.feeds.retain(|f| f.of != of || f.name != name);
+        Ok(())
+    }
+
+    /// The same for samples in metres, at the frame `now`.
+    pub(super) fn put_geometry(
+        &mut self,
+        of: GeometryOf,
+        name: &str,
+        samples: Vec<(f64, TriMesh)>,
+        now: f64,
+    ) -> Result<()> {
         match of {
-            GeometryOf::Collider => self.set_collider(name, samples),
-            GeometryOf::Emitter => self.set_emitter(name, samples),
+            GeometryOf::Collider => self.set_collider(name, samples, now),
+            GeometryOf::Emitter => self.set_emitter(name, samples, now),
         }
     }
 
-    fn set_collider(&mut self, name: &str, samples: Vec<(f64, TriMesh)>) -> Result<()> {
+    fn set_collider(&mut self, name: &str, samples: Vec<(f64, TriMesh)>, now: f64) -> Result<()> {
         let all = &self.world.colliders;
         let index = all.iter().position(|c| c.object.name == name);
         let index = index.ok_or_else(|| unknown("collider", name, all.iter().map(|c| &c.object)))?;
-        let form = self.new_form(&all[index].object, &self.scene.colliders[index].shape, samples)?;
+        let form = self.new_form(&all[index].object, &self.scene.colliders[index].shape, samples, now)?;
         let collider = &mut self.world.colliders[index];
         let old = (std::mem::replace(&mut collider.object.form, form), collider.replaced);
         collider.replaced = true;
         // From now on it is measured in every step; what was measured once and for all forgets it.
         let ended = match old.1 {
-            true => self.world.colliders[index].object.check(self.frame as f64),
+            true => self.world.colliders[index].object.check(now),
             false => self.measure_again(),
         };
         if ended.is_err() {
@@ -51,29 +66,48 @@ impl Simulation {
         ended
     }
 
-    fn set_emitter(&mut self, name: &str, samples: Vec<(f64, TriMesh)>) -> Result<()> {
+    fn set_emitter(&mut self, name: &str, samples: Vec<(f64, TriMesh)>, now: f64) -> Result<()> {
         let index = self.sources.iter().position(|s| s.object.name == name);
         let index = index.ok_or_else(|| unknown("emitter", name, self.sources.iter().map(|s| &s.object)))?;
-        let form = self.new_form(&self.sources[index].object, &self.scene.emitters[index].shape, samples)?;
-        self.sources[index].replace(form, self.frame as f64)
+        let spec = &self.scene.emitters[index].shape;
+        let form = self.new_form(&self.sources[index].object, spec, samples, now)?;
+        self.sources[index].replace(form, now)
     }
 
-    fn new_form(&self, object: &Object, spec: &ShapeSpec, mut samples: Vec<(f64, TriMesh)>) -> Result<Form> {
-        let now = self.frame as f64;
+    fn new_form(
+        &self,
+        object: &Object,
+        spec: &ShapeSpec,
+        mut samples: Vec<(f64, TriMesh)>,
+        now: f64,
+    ) -> Result<Form> {
         let earlier = match &object.form {
             Form::Moving(mesh) => Some(mesh),
+            Form::Absent(mesh) => mesh.as_deref(),
             Form::Still(..) => None,
         };
+        if let Some(gone) = samples.iter().position(|s| s.1.is_empty()) {
+            samples.truncate(gone);
+            if gone == 0 {
+                return Ok(Form::Absent(earlier.cloned().map(Box::new)));
+            }
+        }
         if let (Some(mesh), Some(first)) = (earlier, samples.first())
             && first.0 > now
+            && !object.is_absent()
         {
             samples.insert(0, (now, mesh.sample_at(now)));
         }
         let cell = spec.detail().unwrap_or(self.scene.cell()) / object.transform.scale;
-        mesh_form(&self.scene, earlier, samples, &object.name, cell)
+        let mut form = mesh_form(&self.scene, earlier, samples, &object.name, cell)?;
+        if let (Form::Moving(mesh), Form::Absent(None)) = (&mut form, &object.form) {
+            // When it came must make no difference to what comes later.
+            mesh.forget_first();
+        }
+        Ok(form)
     }
 
-    fn measure_again(&mut self) -> Result<()> {
+    pub(super) fn measure_again(&mut self) -> Result<()> {
         let solids = solids_at(&self.scene, &self.world, self.frame as f64)?;
         let liquid = &mut self.liquid;
         self.pool.install(|| liquid.measure_again(&solids))

@@ -5,9 +5,11 @@
 //! in a pool of threads that the simulation owns, while the caller's thread reports progress.
 
 mod clock;
+mod feed;
 mod forces;
 mod form;
 mod geometry;
+mod keys;
 pub mod liquid;
 mod mac;
 mod pool;
@@ -26,6 +28,7 @@ use crate::geometry::TriMesh;
 use crate::math::{Aabb, Mat3, Vec3};
 use crate::scene::{Look, Scene, SimulatorType, Transfer};
 use clock::{Clock, MANY_SUBSTEPS};
+use feed::Feed;
 use forces::Forces;
 use form::Object;
 use liquid::{Inflow, Liquid, Step};
@@ -67,11 +70,16 @@ pub struct ColliderMesh<'a> {
 
 /// A running simulation.
 pub struct Simulation {
+    /// The scene as it was given, with the keys that the host has set since.
+    given: Scene,
+    /// The same in SI units.
     scene: Scene,
     /// Metres in a unit of the scene as it was given.
     unit_length: f64,
     world: World,
     sources: Vec<Source>,
+    /// Meshes that are handed over frame by frame.
+    feeds: Vec<Feed>,
     liquid: Box<dyn Liquid>,
     /// Volume that each source with a rate should have given so far, m³.
     due: Vec<f64>,
@@ -87,7 +95,7 @@ impl Simulation {
     /// Build a scene at its first frame.
     pub fn new(scene: &Scene, meshes: &MeshSource, settings: &Settings) -> Result<Self> {
         scene.validate()?;
-        let unit_length = scene.unit_length;
+        let (given, unit_length) = (scene.clone(), scene.unit_length);
         let scene = scene.to_si();
         refuse_unsupported(&scene)?;
         check_memory(&scene, settings)?;
@@ -95,16 +103,19 @@ impl Simulation {
         let loader = Loader { scene: &scene, meshes };
         let world = World::new(&scene, &loader)?;
         let sources = Source::all(&loader)?;
+        let feeds = Feed::all(&loader)?;
         let regions = initial_regions(&loader)?;
         let frame = scene.frames[0];
         let solids = solids_at(&scene, &world, frame as f64)?;
         let liquid = pool.install(|| start(&scene, &solids, &regions, sources.len()))?;
         Ok(Self {
             due: vec![0.0; sources.len()],
+            given,
             scene,
             unit_length,
             world,
             sources,
+            feeds,
             liquid: Box::new(liquid),
             frame,
             unfinished: None,
@@ -135,6 +146,7 @@ impl Simulation {
     pub fn advance_frame(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<FrameReport> {
         let start = Instant::now();
         self.cancel.reset();
+        self.feed(self.frame)?;
         let progress = Mutex::new(Progress {
             frame: self.frame + 1,
             fraction: 0.0,
@@ -231,6 +243,7 @@ impl Simulation {
         let due = from.f64s("due")?;
         let due = from.expect("due", due, self.due.len())?;
         let unfinished = self.read_clock(&mut from)?;
+        self.feed_end(frame)?;
         let solids = solids_at(&self.scene, &self.world, frame as f64)?;
         let liquid = &mut self.liquid;
         self.pool.install(|| liquid.load(&mut from, &solids))?;

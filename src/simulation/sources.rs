@@ -88,7 +88,7 @@ impl Source {
         cancel: &Cancel,
     ) -> Result<Option<Placed>> {
         let total = self.spec.total_ml.map_or(f64::INFINITY, |t| t * MILLILITRE);
-        if !self.spec.active.at(frame) || given >= total * (1.0 - 1e-9) {
+        if self.object.is_absent() || !self.spec.active.at(frame) || given >= total * (1.0 - 1e-9) {
             return Ok(None);
         }
         let parent = self.parent.map_or(Pose::identity(), |p| colliders[p].object.transform.pose(frame));
@@ -109,9 +109,15 @@ impl Source {
         Ok(Some(Placed { region, bounds, velocity }))
     }
 
+    /// Follow other keys.
+    pub fn set_spec(&mut self, spec: &scene::Emitter) {
+        self.spec = spec.clone();
+        self.object.transform = spec.transform.clone();
+    }
+
     /// Volume that the rate adds to what is due in `dt` seconds, m³; 0 without a rate.
     pub fn due(&self, frame: f64, dt: f64) -> f64 {
-        let on = self.spec.active.at(frame);
+        let on = self.spec.active.at(frame) && !self.object.is_absent();
         self.spec.rate_ml_s.as_ref().map_or(0.0, |r| if on { r.at(frame) * MILLILITRE * dt } else { 0.0 })
     }
 
@@ -126,6 +132,9 @@ impl Source {
 /// Volume by counting a lattice of 40³ points; the steering by the ledger makes up for its error.
 fn measure(object: &Object, frame: f64) -> Result<f64> {
     const POINTS: usize = 40;
+    if object.is_absent() {
+        return Ok(0.0);
+    }
     let shape = object.at(frame, frame, 0.0, &Cancel::new())?.shape;
     let b = shape.bounds();
     let size = b.size();

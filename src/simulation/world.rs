@@ -73,7 +73,8 @@ impl World {
             let name = named(&c.name, "collider", i);
             let form = loader.form(&c.shape, &name, c.transform.scale)?;
             let object = Object { name, form, transform: c.transform.clone(), container: c.container };
-            Ok(Collider { object, wall: c.wall, friction: c.friction.clone(), look: c.look, replaced: false })
+            let (friction, replaced) = (c.friction.clone(), c.shape.by_frame());
+            Ok(Collider { object, wall: c.wall, friction, look: c.look, replaced })
         };
         let colliders = scene.colliders.iter().enumerate().map(build).collect::<Result<Vec<_>>>()?;
         let domain = scene.domain.as_ref();
@@ -119,7 +120,8 @@ impl World {
                 wall: wall(c.wall, c.friction.at(to)),
             })
         };
-        let solids = self.colliders.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let there = self.colliders.iter().filter(|c| !c.object.is_absent());
+        let solids = there.map(place).collect::<Result<Vec<_>>>()?;
         Ok(Solids::new(solids, self.domain, self.closed, wall(self.domain_wall, self.domain_friction)))
     }
 }
@@ -145,6 +147,15 @@ impl Loader<'_> {
         let read = |file: &str, by: f64| Ok(scaled((self.meshes)(file)?, by));
         let samples = match spec {
             ShapeSpec::Mesh { file, scale, .. } => vec![(self.scene.frames[0] as f64, read(file, *scale)?)],
+            ShapeSpec::Samples { files, scale, by_frame: true, .. } => {
+                // The sample that holds when the scene begins; the others are handed over frame by frame.
+                let start = self.scene.frames[0] as f64;
+                let (frame, file) = &files[files.partition_point(|f| f.0 <= start).saturating_sub(1)];
+                if file.is_empty() {
+                    return Ok(Form::Absent(None));
+                }
+                vec![(*frame, read(file, *scale)?)]
+            }
             ShapeSpec::Samples { files, scale, .. } => {
                 files.iter().map(|(f, file)| Ok((*f, read(file, *scale)?))).collect::<Result<Vec<_>>>()?
             }

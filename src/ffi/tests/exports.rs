@@ -149,6 +149,10 @@ pub const EXPORTS: &[Export] = &[
         let kind = MNS_GEOMETRY_COLLIDER;
         mns_simulation_set_geometry(m(0, n, s.simulation), kind, name, p(2, n, &sample), 1)
     }),
+    export!(mns_simulation_set_keys, 3, |s, n| {
+        let keys = reals(&[1.0, 0.5, 2.0, 1.0]).grouped(2);
+        mns_simulation_set_keys(m(0, n, s.simulation), p(1, n, c"time_scale".as_ptr()), p(2, n, &keys))
+    }),
     export!(mns_simulation_save, 2, |s, n| {
         mns_simulation_save(m(0, n, s.simulation), m(1, n, &mut s.array))
     }),
