@@ -1,0 +1,243 @@
+#include "geometry.h"
+
+#include <GA/GA_Handle.h>
+#include <GEO/GEO_PolyCounts.h>
+#include <GU/GU_DetailHandle.h>
+#include <GU/GU_PackedGeometry.h>
+#include <GU/GU_PrimPacked.h>
+#include <GU/GU_PrimPoly.h>
+#include <UT/UT_Matrix3.h>
+#include <UT/UT_Vector3.h>
+
+using namespace meniscus::node;
+
+static_assert(sizeof(UT_Vector3) == 3 * sizeof(float), "points are handed over as blocks");
+
+namespace {
+
+/// A number of the table from the first place that has it: point (averaged), primitive (the first), detail.
+bool own_number(const GU_Detail &detail, const Row &row, GA_Offset prim, const std::vector<GA_Offset> &points, Value &value) {
+    if (row.width() == 3) {
+        const GA_ROHandleV3 on_points(&detail, GA_ATTRIB_POINT, row.attribute);
+        if (on_points.isValid() && !points.empty()) {
+            for (GA_Offset p : points)
+                for (int a = 0; a < 3; ++a) value.x[a] += double(on_points.get(p)[a]) / double(points.size());
+            return true;
+        }
+        const GA_ROHandleV3 on_detail(&detail, GA_ATTRIB_DETAIL, row.attribute);
+        for (int a = 0; on_detail.isValid() && a < 3; ++a) value.x[a] = on_detail.get(GA_Offset(0))[a];
+        return on_detail.isValid();
+    }
+    const GA_ROHandleF on_points(&detail, GA_ATTRIB_POINT, row.attribute);
+    const GA_ROHandleF on_prims(&detail, GA_ATTRIB_PRIMITIVE, row.attribute);
+    const GA_ROHandleF on_detail(&detail, GA_ATTRIB_DETAIL, row.attribute);
+    if (on_prims.isValid()) {
+        value.x[0] = on_prims.get(prim);
+    } else if (on_points.isValid() && !points.empty()) {
+        for (GA_Offset p : points) value.x[0] += double(on_points.get(p)) / double(points.size());
+    } else if (on_detail.isValid()) {
+        value.x[0] = on_detail.get(GA_Offset(0));
+    }
+    return on_prims.isValid() || on_points.isValid() || on_detail.isValid();
+}
+
+bool own_word(const GU_Detail &detail, const Row &row, GA_Offset prim, Value &value) {
+    const GA_ROHandleS on_prims(&detail, GA_ATTRIB_PRIMITIVE, row.attribute);
+    const GA_ROHandleS on_detail(&detail, GA_ATTRIB_DETAIL, row.attribute);
+    const char *word = on_prims.isValid() ? on_prims.get(prim).c_str() : on_detail.isValid() ? on_detail.get(GA_Offset(0)).c_str() : "";
+    value.text = word;
+    // A word that the menu does not have is an empty attribute or somebody else's.
+    for (const char *const *item = row.items; item && *item; ++item)
+        if (value.text == *item) return true;
+    return false;
+}
+
+/// A piece while it is being read.
+struct Piece {
+    Object object;
+    std::map<GA_Offset, uint32_t> index;
+    std::vector<GA_Offset> points;
+    GA_Offset prim;
+};
+
+const std::vector<float> &moved(const std::vector<float> &points, const std::vector<float> &velocities, double after, std::vector<float> &room) {
+    if (after == 0 || velocities.size() != points.size()) return points;
+    room.resize(points.size());
+    for (std::size_t i = 0; i < points.size(); ++i) room[i] = points[i] + static_cast<float>(after) * velocities[i];
+    return room;
+}
+
+void set_block(GU_Detail &detail, const char *name, GA_Offset start, const std::vector<float> &values) {
+    GA_RWHandleV3 handle(&detail, GA_ATTRIB_POINT, name);
+    if (!handle.isValid()) {
+        detail.addFloatTuple(GA_ATTRIB_POINT, name, 3)->setTypeInfo(GA_TYPE_VECTOR);
+        handle.bind(&detail, GA_ATTRIB_POINT, name);
+    }
+    handle.setBlock(start, GA_Size(values.size() / 3), reinterpret_cast<const UT_Vector3 *>(values.data()));
+}
+
+} // namespace
+
+std::vector<Object> read_pieces(const GU_Detail &detail, const char *fallback, Of of) {
+    const GA_ROHandleS names(&detail, GA_ATTRIB_PRIMITIVE, "name");
+    const GA_ROHandleV3 velocity(&detail, GA_ATTRIB_POINT, "v");
+    std::vector<Piece> pieces;
+    std::map<std::string, std::size_t> known;
+    std::vector<uint32_t> corners;
+    for (GA_Offset prim : detail.getPrimitiveRange()) {
+        if (detail.getGEOPrimitive(prim)->getTypeId() != GA_PRIMPOLY) continue;
+        std::string name = names.isValid() ? names.get(prim).c_str() : "";
+        if (name.empty()) name = fallback;
+        const auto found = known.emplace(name, pieces.size());
+        if (found.second) {
+            pieces.emplace_back();
+            pieces.back().object.name = name;
+            pieces.back().prim = prim;
+        }
+        Piece &piece = pieces[found.first->second];
+        Mesh &mesh = piece.object.mesh;
+        corners.clear();
+        const GA_Size count = detail.getPrimitiveVertexCount(prim);
+        for (GA_Size v = count; v-- > 0;) {
+            const GA_Offset point = detail.vertexPoint(detail.getPrimitiveVertexOffset(prim, v));
+            const auto at = piece.index.emplace(point, static_cast<uint32_t>(piece.points.size()));
+            if (at.second) {
+                piece.points.push_back(point);
+                const UT_Vector3 p = detail.getPos3(point);
+                mesh.points.insert(mesh.points.end(), {p.x(), p.y(), p.z()});
+                if (velocity.isValid()) {
+                    const UT_Vector3 u = velocity.get(point);
+                    mesh.velocities.insert(mesh.velocities.end(), {u.x(), u.y(), u.z()});
+                }
+            }
+            corners.push_back(at.first->second);
+        }
+        mesh.add_polygon(corners.data(), corners.size());
+    }
+    std::vector<Object> objects;
+    for (Piece &piece : pieces) {
+        for (const Row &row : rows) {
+            Value value;
+            if (row.of != of || !row.attribute[0]) continue;
+            const bool own = row.is_text() ? own_word(detail, row, piece.prim, value)
+                                           : own_number(detail, row, piece.prim, piece.points, value);
+            if (own) piece.object.own[row.name] = value;
+        }
+        objects.push_back(std::move(piece.object));
+    }
+    return objects;
+}
+
+std::vector<Force> read_forces(const GU_Detail &detail) {
+    std::vector<Force> forces;
+    const GA_ROHandleS kind(&detail, GA_ATTRIB_POINT, "force");
+    const GA_ROHandleF strength(&detail, GA_ATTRIB_POINT, "strength"), radius(&detail, GA_ATTRIB_POINT, "radius");
+    const GA_ROHandleV3 axis(&detail, GA_ATTRIB_POINT, "axis");
+    if (!strength.isValid() && !axis.isValid()) return forces;
+    for (GA_Offset p : detail.getPointRange()) {
+        Force force;
+        if (kind.isValid() && kind.get(p).c_str()[0]) force.kind = kind.get(p).c_str();
+        const UT_Vector3 at = detail.getPos3(p);
+        for (int a = 0; a < 3; ++a) force.center[a] = at[a];
+        for (int a = 0; axis.isValid() && a < 3; ++a) force.axis[a] = axis.get(p)[a];
+        if (strength.isValid()) force.strength = strength.get(p);
+        if (radius.isValid()) force.radius = radius.get(p);
+        forces.push_back(force);
+    }
+    return forces;
+}
+
+void append_surface(GU_Detail &detail, const Frame &frame, double after, bool velocity) {
+    const GA_Size points = GA_Size(frame.points.size() / 3), triangles = GA_Size(frame.triangles.size() / 3);
+    if (points == 0) return;
+    std::vector<float> room;
+    const GA_Offset start = detail.appendPointBlock(points);
+    GA_RWHandleV3 position(detail.getP());
+    const auto &at = moved(frame.points, frame.velocities, after, room);
+    position.setBlock(start, points, reinterpret_cast<const UT_Vector3 *>(at.data()));
+    GEO_PolyCounts sizes;
+    sizes.append(3, triangles);
+    GU_PrimPoly::buildBlock(&detail, start, points, sizes, reinterpret_cast<const int *>(frame.triangles.data()));
+    if (velocity) set_block(detail, "v", start, frame.velocities);
+}
+
+void append_particles(GU_Detail &detail, const Frame &frame, double after, bool velocity) {
+    const GA_Size points = GA_Size(frame.particle_ids.size());
+    if (points == 0) return;
+    std::vector<float> room;
+    const GA_Offset start = detail.appendPointBlock(points);
+    GA_RWHandleV3 position(detail.getP());
+    const auto &at = moved(frame.particle_points, frame.particle_velocities, after, room);
+    position.setBlock(start, points, reinterpret_cast<const UT_Vector3 *>(at.data()));
+    if (velocity) set_block(detail, "v", start, frame.particle_velocities);
+    detail.addFloatTuple(GA_ATTRIB_POINT, "pscale", 1);
+    GA_RWHandleF radius(&detail, GA_ATTRIB_POINT, "pscale");
+    const std::vector<float> radii(frame.particle_ids.size(), static_cast<float>(frame.pscale));
+    radius.setBlock(start, points, radii.data());
+    detail.addTuple(GA_STORE_INT64, GA_ATTRIB_POINT, "id", 1);
+    GA_RWHandleID id(&detail, GA_ATTRIB_POINT, "id");
+    id.setBlock(start, points, frame.particle_ids.data());
+}
+
+void append_bodies(GU_Detail &detail, const Frame &frame, const std::map<std::string, Mesh> &meshes) {
+    if (frame.bodies.empty()) return;
+    detail.addStringTuple(GA_ATTRIB_PRIMITIVE, "name", 1);
+    GA_RWHandleS name(&detail, GA_ATTRIB_PRIMITIVE, "name");
+    for (const BodyPose &body : frame.bodies) {
+        const auto mesh = meshes.find(body.name);
+        if (mesh == meshes.end()) continue;
+        Frame shape;
+        shape.points = mesh->second.points;
+        shape.triangles = mesh->second.triangles;
+        // Back to Houdini's sense of turning.
+        for (std::size_t t = 0; t + 2 < shape.triangles.size(); t += 3) std::swap(shape.triangles[t + 1], shape.triangles[t + 2]);
+        GU_Detail *inside = new GU_Detail;
+        append_surface(*inside, shape, 0, false);
+        GU_DetailHandle handle;
+        handle.allocateAndSet(inside);
+        GU_PrimPacked *packed = GU_PackedGeometry::packGeometry(detail, GU_ConstDetailHandle(handle));
+        if (!packed) continue;
+        const double *p = body.pose, w = p[3], x = p[4], y = p[5], z = p[6], s = p[7];
+        // Rows of Houdini's matrices are the images of the axes.
+        UT_Matrix3D turn(s * (1 - 2 * (y * y + z * z)), s * 2 * (x * y + w * z), s * 2 * (x * z - w * y),
+                         s * 2 * (x * y - w * z), s * (1 - 2 * (x * x + z * z)), s * 2 * (y * z + w * x),
+                         s * 2 * (x * z + w * y), s * 2 * (y * z - w * x), s * (1 - 2 * (x * x + y * y)));
+        packed->setLocalTransform(turn);
+        detail.setPos3(packed->getPointOffset(0), UT_Vector3(float(p[0]), float(p[1]), float(p[2])));
+        name.set(packed->getMapOffset(), body.name.c_str());
+    }
+}
+
+void append_box(GU_Detail &detail, const double *low, const double *high) {
+    std::vector<float> points;
+    for (int i = 0; i < 8; ++i)
+        for (int a = 0; a < 3; ++a) points.push_back(static_cast<float>(i >> a & 1 ? high[a] : low[a]));
+    const GA_Offset start = detail.appendPointBlock(8);
+    GA_RWHandleV3 position(detail.getP());
+    position.setBlock(start, 8, reinterpret_cast<const UT_Vector3 *>(points.data()));
+    // Twelve edges as open polygons of two points.
+    const int edges[24] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 2, 1, 3, 4, 6, 5, 7, 0, 4, 1, 5, 2, 6, 3, 7};
+    GEO_PolyCounts sizes;
+    sizes.append(2, 12);
+    GU_PrimPoly::buildBlock(&detail, start, 8, sizes, edges, false);
+}
+
+void set_details(GU_Detail &detail, const Frame &frame) {
+    const double error = frame.volume_expected > 0 ? frame.volume / frame.volume_expected - 1 : 0;
+    const std::pair<const char *, double> numbers[] = {
+        {"sim_volume", frame.volume},           {"sim_volume_error", error},
+        {"sim_substeps", double(frame.substeps)}, {"sim_iters", double(frame.iterations)},
+        {"sim_time_ms", 1000 * frame.seconds},  {"sim_mem_mb", double(frame.memory_bytes) / 1e6},
+        {"sim_max_speed", frame.max_speed},     {"sim_residual", frame.residual},
+    };
+    for (const auto &number : numbers) {
+        detail.addFloatTuple(GA_ATTRIB_DETAIL, number.first, 1);
+        GA_RWHandleF handle(&detail, GA_ATTRIB_DETAIL, number.first);
+        handle.set(GA_Offset(0), static_cast<float>(number.second));
+    }
+    std::string all;
+    for (const std::string &warning : frame.warnings) all += (all.empty() ? "" : "\n") + warning;
+    detail.addStringTuple(GA_ATTRIB_DETAIL, "sim_warnings", 1);
+    GA_RWHandleS handle(&detail, GA_ATTRIB_DETAIL, "sim_warnings");
+    handle.set(GA_Offset(0), all.c_str());
+}

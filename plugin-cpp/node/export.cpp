@@ -1,0 +1,123 @@
+// The scene as files for the farm: one JSON, and a PLY for each mesh, which is written once however often it comes.
+#include "node.hpp"
+
+#include <filesystem>
+#include <set>
+
+namespace fs = std::filesystem;
+
+namespace meniscus::node {
+
+void write_mesh(const std::string &path, const Mesh &mesh) {
+    const std::size_t points = mesh.points.size() / 3, triangles = mesh.triangles.size() / 3;
+    const bool moves = mesh.velocities.size() == mesh.points.size() && points > 0;
+    std::string out = "ply\nformat binary_little_endian 1.0\nelement vertex " + std::to_string(points) +
+                      "\nproperty float x\nproperty float y\nproperty float z\n";
+    if (moves) out += "property float vx\nproperty float vy\nproperty float vz\n";
+    out += "element face " + std::to_string(triangles) + "\nproperty list uchar uint vertex_indices\nend_header\n";
+    std::size_t at = out.size();
+    const std::size_t row = moves ? 24 : 12;
+    out.resize(at + points * row + triangles * 13);
+    for (std::size_t i = 0; i < points; ++i, at += row) {
+        std::memcpy(&out[at], &mesh.points[3 * i], 12);
+        if (moves) std::memcpy(&out[at + 12], &mesh.velocities[3 * i], 12);
+    }
+    for (std::size_t t = 0; t < triangles; ++t, at += 13) {
+        out[at] = 3;
+        std::memcpy(&out[at + 1], &mesh.triangles[3 * t], 12);
+    }
+    write_file(path, out.data(), out.size());
+}
+
+namespace {
+
+/// Writes the meshes of a shot into one folder, each content once.
+class Writer {
+public:
+    Writer(const fs::path &folder, const std::string &prefix) : folder_(folder), prefix_(prefix) {}
+    std::string mesh(const Mesh &mesh, const std::string &name) {
+        if (mesh.empty()) return "";
+        const uint64_t hash = hash_mesh(mesh);
+        const auto known = files_.find(hash);
+        if (known != files_.end()) return known->second;
+        const std::string file = prefix_ + "/" + name;
+        write_mesh((folder_ / file).string(), mesh);
+        return files_[hash] = file;
+    }
+
+private:
+    fs::path folder_;
+    std::string prefix_;
+    std::map<uint64_t, std::string> files_;
+};
+
+} // namespace
+
+bool Node::export_scene(Host &host, const std::string &file, std::vector<Message> &messages) {
+    try {
+        if (file.empty()) throw std::runtime_error("give the name of a file");
+        const Wires wires = host.wires();
+        Shot shot(host, wires, messages);
+        const int64_t last = std::max(shot.start(), static_cast<int64_t>(host.value(row("end_frame"), 0).x[0]));
+        const fs::path path(file);
+        const std::string prefix = path.stem().string() + "_meshes";
+        std::error_code error;
+        fs::create_directories(path.parent_path() / prefix, error);
+        if (error) throw std::runtime_error((path.parent_path() / prefix).string() + " cannot be made: " + error.message());
+        Writer writer(path.parent_path(), prefix);
+
+        Recording recording;
+        std::map<std::string, std::string> still;
+        for (const Placed &p : shot.objects())
+            if (!p.animated) still[Shot::file(p, std::nullopt)] = writer.mesh(p.object.mesh, Shot::file(p, std::nullopt));
+        const int n = samples_a_frame(host);
+        // The panel is read two frames further, as the running node does.
+        for (int64_t f = shot.start(); f <= last + 2; ++f) {
+            if (!host.go_on({f, shot.start(), last, double(f - shot.start()) / double(last + 3 - shot.start()), "export", 0}))
+                throw Cancelled("stopped; the scene is not written");
+            for (int i = 0; i < n; ++i) {
+                const double at = static_cast<double>(f) + static_cast<double>(i) / n;
+                const bool inside = at <= static_cast<double>(last);
+                const bool reads = shot.any_animated_mesh() && inside;
+                const Inputs inputs = reads ? host.read(at) : Inputs();
+                for (const Keyed &k : shot.keyed()) {
+                    if ((k.object || k.force) && !inside) continue;
+                    Keys &keys = recording.keys[k.path];
+                    const auto v = shot.sample(host, k, at, reads ? &inputs : nullptr);
+                    if (v)
+                        keys.push_back({at, v->x[0], v->x[1], v->x[2]});
+                    else if (!keys.empty())
+                        keys.push_back({at, keys.back()[1], keys.back()[2], keys.back()[3]});
+                }
+                for (std::size_t o = 0; reads && o < shot.objects().size(); ++o) {
+                    const Placed &p = shot.objects()[o];
+                    if (!p.animated) continue;
+                    const Object *object = Shot::find(inputs, p);
+                    const std::string name = Shot::file(p, recording.files[o].size());
+                    recording.files[o].push_back({at, writer.mesh(object ? object->mesh : Mesh(), name)});
+                }
+            }
+        }
+        Json scene = shot.scene(host, recording, last);
+        // Still meshes are named relative to the scene too.
+        for (const char *list : {"initial", "emitters", "colliders", "bodies"}) {
+            const std::size_t count = scene.get(list).items().size();
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::string at = std::string(list) + "[" + std::to_string(i) + "].shape";
+                if (scene.at(at).get("mesh").kind() == Json::Kind::Null) continue;
+                Json &name = scene.at(at + ".mesh.file");
+                name = Json(still[name.text()]);
+            }
+        }
+        const std::string text = scene.dump();
+        meniscus::estimate(text);
+        write_file(file, text.data(), text.size());
+        messages.push_back({Level::Info, "Scene File", "written to " + file + "; run it with: meniscus run " + file});
+        return true;
+    } catch (const std::exception &e) {
+        messages.push_back({Level::Error, "Scene File", e.what()});
+        return false;
+    }
+}
+
+} // namespace meniscus::node

@@ -1,0 +1,339 @@
+#include "node.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace meniscus::node {
+
+namespace {
+
+mns_array floats(const std::vector<float> &v) { return meniscus::array(v.data(), v.size() / 3, 3); }
+
+void copy(const View<double> &from, double by, std::vector<float> &to) {
+    to.resize(3 * from.size());
+    const double *x = from.data();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<float>(x[i] * by);
+}
+
+int64_t start_of(Host &host) { return static_cast<int64_t>(std::llround(host.value(row("start_frame"), 0).x[0])); }
+
+double gigabytes(Host &host, const char *name) { return std::max(0.0, host.value(row(name), 0).x[0]) * 1e9; }
+
+/// Add a key; an object that is not there keeps the value that it had.
+void record(std::vector<double> &rows, double frame, const std::optional<Value> &value, int width) {
+    const std::size_t before = rows.size();
+    if (!value && rows.empty()) return;
+    rows.push_back(frame);
+    for (int i = 0; i < width; ++i) rows.push_back(value ? value->x[i] : rows[before - static_cast<std::size_t>(width - i)]);
+}
+
+bool wants_particles(Host &host) { return host.value(row("output"), 0).text != "surface"; }
+
+} // namespace
+
+int samples_a_frame(Host &host) {
+    return static_cast<int>(std::min(64.0, std::max(1.0, host.value(row("collider_samples"), 0).x[0])));
+}
+
+Cooked Node::cook(Host &host, double frame) {
+    Cooked out;
+    try {
+        if (!std::isfinite(frame)) throw std::runtime_error("the frame is not a number");
+        configure(host);
+        const Wires wires = host.wires();
+        const uint64_t key = shot_key(host, wires, out.messages);
+        if (key != key_ || reset_) {
+            simulation_.reset();
+            shot_.reset();
+            read_.clear();
+            if (reset_) cache_.forget(key);
+        }
+        key_ = key;
+        wires_ = wires;
+        reset_ = false;
+        const double start = static_cast<double>(start_of(host));
+        const double whole = std::max(start, std::floor(frame));
+        const auto fps = host.fps();
+        out.after = frame > whole ? (frame - whole) * fps[1] / fps[0] : 0;
+        const bool particles = wants_particles(host);
+        const int64_t wanted = static_cast<int64_t>(whole);
+        out.frame = cache_.frame(key_, wanted, particles);
+        if (out.frame)
+            note_changes(host, *out.frame, out);
+        else
+            out.frame = make(host, wanted, particles, out);
+        if (out.frame)
+            for (const std::string &w : out.frame->warnings) out.messages.push_back({Level::Warning, host.name(), w});
+    } catch (const Cancelled &) {
+        out.status = Status::Cancelled;
+        out.messages.push_back({Level::Info, host.name(), "stopped; the last whole frame is shown"});
+    } catch (const Error &e) {
+        out.status = Status::Failed;
+        // What was read may be what is wrong; it is read anew.
+        read_.clear();
+        out.messages.push_back({Level::Error, host.name(), e.what()});
+    } catch (const std::bad_alloc &) {
+        out.status = Status::Failed;
+        out.messages.push_back({Level::Error, host.name(), "memory ran out: use larger cells, or less cache memory"});
+    } catch (const std::exception &e) {
+        out.status = Status::Failed;
+        out.messages.push_back({Level::Error, host.name(), e.what()});
+    }
+    if (!out.frame) out.frame = cache_.nearest_frame(key_, static_cast<int64_t>(std::isfinite(frame) ? frame : 0));
+    return out;
+}
+
+void Node::configure(Host &host) {
+    const double memory = std::min(gigabytes(host, "cache_memory"), 1e15);
+    cache_.configure(static_cast<std::size_t>(memory), host.value(row("cache_dir"), 0).text,
+                     static_cast<uint64_t>(std::min(gigabytes(host, "cache_disk"), 1e18)));
+}
+
+/// Compute a frame that is not kept.
+std::shared_ptr<const Frame> Node::make(Host &host, int64_t wanted, bool particles, Cooked &out) {
+    const int64_t start = start_of(host);
+    // What was left in the middle of a frame can go on, but is not the frame before.
+    auto ready = [&] { return simulation_ && simulation_->frame() + (unfinished_ ? 1 : 0) <= wanted; };
+    for (auto state = cache_.nearest_state(key_, wanted); state;) {
+        if (ready() && simulation_->frame() >= *state) break;
+        if (restore(host, *state, out)) break;
+        // A state that cannot be used is passed over for the one before it.
+        state = *state > start ? cache_.nearest_state(key_, *state - 1) : std::nullopt;
+    }
+    if (!ready()) begin(host, out);
+    if (!simulation_) return std::make_shared<Frame>();
+    const int64_t first = simulation_->frame();
+    while (simulation_->frame() < wanted) step(host, first, wanted, out);
+    auto kept = cache_.frame(key_, wanted, particles);
+    if (kept) return kept;
+    auto frame = picture(host, particles);
+    cache_.put(key_, frame, out.messages);
+    return frame;
+}
+
+/// Build the simulation at the start frame.
+void Node::begin(Host &host, Cooked &out) {
+    simulation_.reset();
+    read_.clear();
+    strangers_.clear();
+    unfinished_ = false;
+    shot_ = std::make_unique<Shot>(host, wires_, out.messages);
+    if (!shot_->has_liquid()) {
+        out.messages.push_back({Level::Error, "Sources", "there is nothing to simulate: wire a closed mesh into the first input"});
+        return;
+    }
+    Recording recording;
+    for (const Keyed &k : shot_->keyed()) {
+        const double at = static_cast<double>(shot_->start());
+        const auto v = shot_->sample(host, k, at, nullptr);
+        if (v) recording.keys[k.path] = {{at, v->x[0], v->x[1], v->x[2]}};
+    }
+    const std::string json = shot_->scene(host, recording, static_cast<int64_t>(host.value(row("end_frame"), 0).x[0])).dump();
+    std::vector<std::string> names;
+    std::vector<mns_named_mesh> meshes;
+    for (const Placed &p : shot_->objects()) {
+        if (p.object.mesh.empty()) continue;
+        names.push_back(Shot::file(p, p.animated ? std::optional<std::size_t>(0) : std::nullopt));
+        mns_named_mesh mesh = detail::sized<mns_named_mesh>();
+        mesh.positions = floats(p.object.mesh.points);
+        mesh.triangles = meniscus::array(p.object.mesh.triangles, 3);
+        meshes.push_back(mesh);
+    }
+    for (std::size_t i = 0; i < meshes.size(); ++i) meshes[i].name = names[i].c_str();
+    mns_settings settings = detail::sized<mns_settings>();
+    settings.threads = std::max(1u, host.threads());
+    settings.memory_limit = static_cast<uint64_t>(gigabytes(host, "memory_limit"));
+    settings.meshes = meshes.data();
+    settings.mesh_count = meshes.size();
+    simulation_ = std::make_unique<Simulation>(json, &settings);
+    ++begun_;
+    cache_.put(key_, picture(host, wants_particles(host)), out.messages);
+    cache_.put_state(key_, shot_->start(), simulation_->save(), out.messages);
+}
+
+/// Go to a kept state; false if it is damaged.
+bool Node::restore(Host &host, int64_t frame, Cooked &out) {
+    if (!simulation_) begin(host, out);
+    if (!simulation_) return false;
+    if (simulation_->frame() == frame && !unfinished_) return true;
+    const auto state = cache_.state(key_, frame);
+    if (!state) return false;
+    try {
+        simulation_->load(*state);
+        unfinished_ = false;
+        // Solids are not in the state: stand them where the frame before left them, and load again among them.
+        read_.clear();
+        send_panel(host, frame + 1);
+        if (shot_->any_samples()) {
+            send(host, frame > shot_->start() ? frame - 1 : frame, frame, out);
+            simulation_->load(*state);
+        }
+        return true;
+    } catch (const Error &) {
+        simulation_.reset();
+        return false;
+    }
+}
+
+/// Compute the next frame and keep it.
+void Node::step(Host &host, int64_t first, int64_t wanted, Cooked &out) {
+    const int64_t frame = simulation_->frame();
+    send_panel(host, frame + 2);
+    if (shot_->any_samples()) send(host, frame, frame + 1, out);
+    unfinished_ = true;
+    simulation_->step([&](const mns_progress &p) {
+        const double done = (static_cast<double>(frame - first) + p.fraction) / static_cast<double>(wanted - first);
+        return host.go_on({p.frame, first, wanted, done, p.stage, p.volume});
+    });
+    unfinished_ = false;
+    cache_.put(key_, picture(host, wants_particles(host)), out.messages);
+    const int64_t every = std::max<int64_t>(1, static_cast<int64_t>(host.value(row("checkpoint_every"), 0).x[0]));
+    if ((simulation_->frame() - shot_->start()) % every == 0)
+        cache_.put_state(key_, simulation_->frame(), simulation_->save(), out.messages);
+}
+
+const Inputs &Node::read(Host &host, double frame) {
+    for (const Sample &s : read_)
+        if (s.frame == frame) return s.inputs;
+    read_.push_back({frame, shot_->any_animated_mesh() ? host.read(frame) : Inputs()});
+    return read_.back().inputs;
+}
+
+/// Send what moves from `frame` to `until`, which is the next one, or the same to stand still.
+void Node::send(Host &host, int64_t frame, int64_t until, Cooked &out) {
+    const int n = samples_a_frame(host);
+    const double from = static_cast<double>(frame);
+    // Of the samples that are there only the last is of use: it begins this frame.
+    read_.erase(std::remove_if(read_.begin(), read_.end(), [&](const Sample &s) { return s.frame < from; }), read_.end());
+    read_.reserve(static_cast<std::size_t>(n) + 1);
+    for (int i = 0; i <= (until > frame ? n : 0); ++i) read(host, from + static_cast<double>(i) / n);
+    std::vector<Sample> &samples = read_;
+    std::sort(samples.begin(), samples.end(), [](const Sample &a, const Sample &b) { return a.frame < b.frame; });
+    for (const Sample &s : samples)
+        for (const std::string &name : shot_->strangers(s.inputs))
+            if (std::find(strangers_.begin(), strangers_.end(), name) == strangers_.end()) {
+                strangers_.push_back(name);
+                out.messages.push_back({Level::Warning, name, "was not there at the start frame and is left out; have it there from the start"});
+            }
+    for (const Placed &p : shot_->objects())
+        if (p.animated) send_geometry(p, samples);
+    for (const Keyed &k : shot_->keyed()) {
+        if (!k.object && !k.force) continue;
+        std::vector<double> rows;
+        for (const Sample &s : samples)
+            record(rows, s.frame, shot_->sample(host, k, s.frame, &s.inputs), k.width);
+        const std::size_t width = static_cast<std::size_t>(k.width) + 1;
+        mns_array keys = meniscus::array(rows.data(), rows.size() / width, k.width + 1);
+        if (!rows.empty()) check(mns_simulation_set_keys(simulation_->handle(), k.path.c_str(), &keys));
+    }
+}
+
+void Node::send_geometry(const Placed &placed, const std::vector<Sample> &samples) {
+    static const Mesh nothing;
+    std::vector<mns_mesh_sample> rows;
+    for (const Sample &s : samples) {
+        const Object *object = Shot::find(s.inputs, placed);
+        const Mesh &mesh = object ? object->mesh : nothing;
+        mns_mesh_sample one = detail::sized<mns_mesh_sample>();
+        one.frame = s.frame;
+        one.positions = floats(mesh.empty() ? nothing.points : mesh.points);
+        one.triangles = meniscus::array(mesh.triangles, 3);
+        if (!mesh.empty()) one.velocities = floats(mesh.velocities);
+        rows.push_back(one);
+    }
+    const int32_t kind = placed.list == List::Colliders ? MNS_GEOMETRY_COLLIDER : MNS_GEOMETRY_EMITTER;
+    check(mns_simulation_set_geometry(simulation_->handle(), kind, placed.name.c_str(), rows.data(), rows.size()));
+}
+
+/// Send the animated numbers of the panel from the start on: the clock adds up their past.
+void Node::send_panel(Host &host, int64_t until) {
+    const int n = samples_a_frame(host);
+    for (const Keyed &k : shot_->keyed()) {
+        if (k.object || k.force) continue;
+        std::vector<double> rows;
+        for (int64_t f = shot_->start(); f <= until; ++f)
+            for (int i = 0; i < (f < until ? n : 1); ++i) {
+                const double at = static_cast<double>(f) + static_cast<double>(i) / n;
+                const auto v = shot_->sample(host, k, at, nullptr);
+                rows.push_back(at);
+                rows.insert(rows.end(), v->x, v->x + k.width);
+            }
+        mns_array keys = meniscus::array(rows.data(), rows.size() / (static_cast<std::size_t>(k.width) + 1), k.width + 1);
+        check(mns_simulation_set_keys(simulation_->handle(), k.path.c_str(), &keys));
+    }
+}
+
+/// The present frame, copied once, in the host's units.
+std::shared_ptr<const Frame> Node::picture(Host &host, bool particles) {
+    auto out = std::make_shared<Frame>();
+    const Simulation &s = *simulation_;
+    out->frame = s.frame();
+    const double length = 1.0 / shot_->unit_length();
+    const double speed = length * host.value(row("time_scale"), static_cast<double>(out->frame)).x[0];
+    copy(s.field<double>("surface.position"), length, out->points);
+    const auto velocity = s.field<float>("surface.velocity");
+    out->velocities.resize(3 * velocity.size());
+    const float by = static_cast<float>(speed), *v = velocity.data();
+    for (std::size_t i = 0; i < out->velocities.size(); ++i) out->velocities[i] = v[i] * by;
+    const auto triangles = s.field<uint32_t>("surface.triangle");
+    out->triangles.assign(triangles.data(), triangles.data() + 3 * triangles.size());
+    for (std::size_t t = 0; host.clockwise() && t < out->triangles.size(); t += 3) std::swap(out->triangles[t + 1], out->triangles[t + 2]);
+    out->has_particles = particles;
+    if (particles) {
+        copy(s.field<double>("particle.position"), length, out->particle_points);
+        copy(s.field<double>("particle.velocity"), speed, out->particle_velocities);
+        const auto id = s.field<uint64_t>("particle.id");
+        out->particle_ids.assign(id.data(), id.data() + id.size());
+    }
+    mns_array poses;
+    if (mns_simulation_field(s.handle(), "body.pose", &poses) == MNS_OK && poses.width == 8)
+        for (const Placed &p : shot_->objects())
+            if (p.list == List::Bodies && p.index < poses.count) {
+                BodyPose body;
+                body.name = p.given;
+                std::memcpy(body.pose, View<double>(poses)[p.index], sizeof body.pose);
+                for (int a = 0; a < 3; ++a) body.pose[a] *= length;
+                out->bodies.push_back(body);
+            }
+    const mns_report r = s.report();
+    out->pscale = 0.25 * shot_->cell() * length;
+    out->volume = r.volume;
+    out->volume_expected = r.volume_expected;
+    out->max_speed = r.max_speed;
+    out->seconds = r.seconds;
+    out->residual = r.residual;
+    out->substeps = r.substeps;
+    out->iterations = r.iterations;
+    out->memory_bytes = r.memory_bytes;
+    if (r.warnings > 0) {
+        const Json report = Json::parse(s.report_json());
+        for (const Json &w : report.get("warnings").items()) out->warnings.push_back(w.text());
+    }
+    out->sampled = sampled(host, out->frame);
+    return out;
+}
+
+std::vector<std::string> Node::sampled(Host &host, int64_t frame) {
+    std::vector<std::string> all;
+    for (const Row &r : rows) {
+        if (!r.animated || r.of != Of::Scene || !host.shows(r) || !host.animated(r)) continue;
+        const Value v = host.value(r, static_cast<double>(frame));
+        char text[160];
+        if (r.width() == 3)
+            std::snprintf(text, sizeof text, "%s %.9g %.9g %.9g %s", r.label, v.x[0], v.x[1], v.x[2], r.unit);
+        else
+            std::snprintf(text, sizeof text, "%s %.9g %s", r.label, v.x[0], r.unit);
+        all.push_back(text);
+    }
+    return all;
+}
+
+/// A curve that was edited does not reset; say with what a kept frame was computed.
+void Node::note_changes(Host &host, const Frame &frame, Cooked &out) {
+    const auto now = sampled(host, frame.frame);
+    for (const std::string &was : frame.sampled)
+        if (std::find(now.begin(), now.end(), was) == now.end())
+            out.messages.push_back({Level::Info, host.name(), "this frame was computed with " + was + "; Reset to compute it anew"});
+}
+
+} // namespace meniscus::node

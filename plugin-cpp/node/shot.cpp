@@ -1,0 +1,343 @@
+#include "shot.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace meniscus::node {
+
+namespace {
+
+const char *const list_names[] = {"initial", "emitters", "colliders", "bodies"};
+
+std::string place(const Placed &p) {
+    return std::string(list_names[static_cast<int>(p.list)]) + "[" + std::to_string(p.index) + "]";
+}
+
+/// Rows of the scene that are used, in the order of the table.
+bool in_scene(Host &host, const Row &row) { return row.of == Of::Scene && row.path[0] && host.shows(row); }
+
+bool in_domain(const Row &row) { return std::strncmp(row.path, "domain.", 7) == 0; }
+
+bool in_wind(const Row &row) { return std::strncmp(row.path, "forces[wind]", 12) == 0; }
+
+Json number(const Row &row, const Value &value) {
+    if (row.is_text()) return Json(value.text);
+    if (row.type == Type::Bool) return Json(value.x[0] != 0);
+    if (row.width() == 3) return Json::list({Json(value.x[0]), Json(value.x[1]), Json(value.x[2])});
+    return Json(value.x[0] * row.factor);
+}
+
+Json key(const Row *row, int width, const std::array<double, 4> &k) {
+    Json value = width == 3 ? Json::list({Json(k[1]), Json(k[2]), Json(k[3])}) : Json(k[1]);
+    if (row && row->type == Type::Bool) value = Json(k[1] != 0);
+    return Json::list({Json(k[0]), value});
+}
+
+} // namespace
+
+const Row &row(const char *name) {
+    for (const Row &r : rows)
+        if (std::strcmp(r.name, name) == 0) return r;
+    throw std::logic_error(std::string("no parameter is called ") + name);
+}
+
+bool belongs(const Row &r, List list) {
+    switch (list) {
+    case List::Initial: return r.of == Of::Source && std::strcmp(r.path, "velocity") == 0;
+    case List::Emitters: return r.of == Of::Source && r.path[0];
+    case List::Colliders: return r.of == Of::Collider && r.path[0];
+    default: return r.of == Of::Body && r.path[0];
+    }
+}
+
+Shot::Shot(Host &host, const Wires &wires, std::vector<Message> &messages) : wires_(wires) {
+    start_ = static_cast<int64_t>(std::llround(host.value(row("start_frame"), 0).x[0]));
+    const double at = static_cast<double>(start_);
+    unit_length_ = host.value(row("unit_length"), at).x[0];
+    inputs_ = host.read(at);
+    add(host, inputs_.sources, Of::Source, wires[Sources].animated, messages);
+    add(host, inputs_.colliders, Of::Collider, wires[Colliders].animated, messages);
+    add(host, inputs_.bodies, Of::Body, wires[Bodies].animated, messages);
+    for (const Field &field : inputs_.fields)
+        messages.push_back({Level::Warning, field.name, "this simulator takes no fields; the volume is left out"});
+    const Row &drag = row("wind_drag");
+    wind_ = host.animated(drag) || host.value(drag, at).x[0] != 0;
+    find_keyed(host);
+    const Json made = scene(host, Recording(), start_);
+    const Json &resolution = made.get("resolution");
+    cell_ = resolution.get("cell").number();
+    if (resolution.get("cell").kind() == Json::Kind::Null) {
+        double longest = 0;
+        const auto &lo = made.get("domain").get("min").items(), &hi = made.get("domain").get("max").items();
+        for (std::size_t a = 0; a < lo.size(); ++a) longest = std::max(longest, hi[a].number() - lo[a].number());
+        cell_ = longest * unit_length_ / std::max(1.0, resolution.get("divisions").number());
+    }
+}
+
+std::string Shot::unique(const std::string &name, const char *fallback) {
+    std::string clean;
+    for (char c : name.empty() ? std::string(fallback) : name)
+        clean += std::strchr("/\\:*?\"<>|", c) || static_cast<unsigned char>(c) < 0x20 ? '_' : c;
+    if (clean.size() > 150) clean.resize(150);
+    if (clean[0] == '.') clean[0] = '_';
+    std::string found = clean;
+    for (int n = 2; std::find(names_.begin(), names_.end(), found) != names_.end(); ++n) found = clean + "_" + std::to_string(n);
+    names_.push_back(found);
+    return found;
+}
+
+void Shot::add(Host &host, std::vector<Object> &from, Of kind, bool animated, std::vector<Message> &messages) {
+    const char *words[] = {"", "source", "collider", "body"};
+    const char *word = words[static_cast<int>(kind)];
+    for (Object &object : from) {
+        Placed p;
+        p.given = object.name;
+        p.animated = animated;
+        const double at = static_cast<double>(start_);
+        const bool emits = kind == Of::Source && value(host, row("source_mode"), &object, at).text == "emit";
+        p.list = kind == Of::Collider ? List::Colliders : kind == Of::Body ? List::Bodies : emits ? List::Emitters : List::Initial;
+        const bool may_come = animated && (p.list == List::Colliders || p.list == List::Emitters);
+        if (object.mesh.empty() && !may_come) {
+            messages.push_back({Level::Warning, object.name, std::string("this ") + word + " has no polygons and is left out"});
+            continue;
+        }
+        // What is there at the start, or floats, is read once.
+        if (p.list == List::Initial || p.list == List::Bodies) p.animated = false;
+        p.name = unique(object.name, word);
+        p.object = std::move(object);
+        p.index = static_cast<std::size_t>(
+            std::count_if(objects_.begin(), objects_.end(), [&](const Placed &o) { return o.list == p.list; }));
+        objects_.push_back(std::move(p));
+    }
+    from.clear();
+}
+
+void Shot::find_keyed(Host &host) {
+    for (const Row &r : rows) {
+        if (!r.animated || !host.shows(r)) continue;
+        if (r.of == Of::Scene) {
+            if (!r.path[0] || !host.animated(r) || (in_wind(r) && !wind_)) continue;
+            Keyed k;
+            k.row = &r;
+            k.width = r.width();
+            k.path = r.path;
+            if (in_wind(r)) k.path.replace(k.path.find("wind]"), 4, std::to_string(inputs_.forces.size()));
+            keyed_.push_back(k);
+            continue;
+        }
+        for (std::size_t i = 0; i < objects_.size(); ++i) {
+            const Placed &p = objects_[i];
+            const bool own = p.object.own.count(r.name) > 0;
+            const bool moves = own ? p.animated : host.animated(r);
+            if (!belongs(r, p.list) || p.list == List::Initial || p.list == List::Bodies || !moves) continue;
+            Keyed k;
+            k.row = &r;
+            k.width = r.width();
+            k.path = place(p) + "." + r.path;
+            k.object = i;
+            keyed_.push_back(k);
+        }
+    }
+    for (std::size_t i = 0; wires_[Forces].animated && i < inputs_.forces.size(); ++i) {
+        const std::string &kind = inputs_.forces[i].kind;
+        const std::string at = "forces[" + std::to_string(i) + "]." + kind + ".";
+        auto push = [&](const char *member, int part, int width) {
+            Keyed k;
+            k.path = at + member;
+            k.force = i;
+            k.part = part;
+            k.width = width;
+            keyed_.push_back(k);
+        };
+        if (kind == "uniform") {
+            push("acceleration", 2, 3);
+        } else {
+            push("center", 0, 3);
+            push("strength", 1, 1);
+        }
+    }
+}
+
+bool Shot::any_animated_mesh() const {
+    const bool forces = wires_[Forces].animated && !inputs_.forces.empty();
+    return forces || std::any_of(objects_.begin(), objects_.end(), [](const Placed &p) { return p.animated; });
+}
+
+bool Shot::any_samples() const {
+    return any_animated_mesh() || std::any_of(keyed_.begin(), keyed_.end(), [](const Keyed &k) { return k.object || k.force; });
+}
+
+bool Shot::has_liquid() const {
+    return std::any_of(objects_.begin(), objects_.end(),
+                       [](const Placed &p) { return p.list == List::Initial || p.list == List::Emitters; });
+}
+
+Value Shot::value(Host &host, const Row &r, const Object *object, double frame) const {
+    if (object) {
+        const auto own = object->own.find(r.name);
+        if (own != object->own.end()) return own->second;
+    }
+    return host.value(r, frame);
+}
+
+std::optional<Value> Shot::sample(Host &host, const Keyed &k, double frame, const Inputs *inputs) const {
+    if (k.force) {
+        if (!inputs || *k.force >= inputs->forces.size()) return std::nullopt;
+        const Force &f = inputs->forces[*k.force];
+        if (k.part == 1) return Value(f.strength);
+        const double *v = k.part == 0 ? f.center : f.axis;
+        return Value(v[0], v[1], v[2]);
+    }
+    if (!k.object) {
+        Value v = host.value(*k.row, frame);
+        v.x[0] *= k.row->factor;
+        return v;
+    }
+    const Placed &p = objects_[*k.object];
+    const Object *now = p.animated && inputs ? find(*inputs, p) : &p.object;
+    if (!now) return std::nullopt;
+    return value(host, *k.row, now, frame);
+}
+
+const Object *Shot::find(const Inputs &inputs, const Placed &placed) {
+    const auto &all = placed.list == List::Colliders ? inputs.colliders : placed.list == List::Bodies ? inputs.bodies : inputs.sources;
+    for (const Object &object : all)
+        if (object.name == placed.given) return &object;
+    return nullptr;
+}
+
+std::vector<std::string> Shot::strangers(const Inputs &inputs) const {
+    std::vector<std::string> names;
+    for (const auto *list : {&inputs.colliders, &inputs.sources}) {
+        const bool animated = wires_[list == &inputs.colliders ? Colliders : Sources].animated;
+        for (const Object &object : *list) {
+            const bool known = std::any_of(objects_.begin(), objects_.end(), [&](const Placed &p) { return p.given == object.name; });
+            if (animated && !known && !object.mesh.empty()) names.push_back(object.name);
+        }
+    }
+    return names;
+}
+
+std::string Shot::file(const Placed &placed, std::optional<std::size_t> sample) {
+    char number[32] = "";
+    if (sample) std::snprintf(number, sizeof number, ".%06zu", *sample);
+    return std::string(list_names[static_cast<int>(placed.list)]) + "." + placed.name + number + ".ply";
+}
+
+void Shot::write(Json &scene, const Row &r, const std::string &path, const Value &v, const Recording &recording) const {
+    const auto keys = recording.keys.find(path);
+    if (keys != recording.keys.end() && !keys->second.empty()) {
+        Json list = Json::list();
+        for (const auto &k : keys->second) list.push(key(&r, r.width(), k));
+        scene.at(path)["keys"] = list;
+        return;
+    }
+    if (r.has_absent && v.x[0] == r.absent) return;
+    scene.at(path) = number(r, v);
+}
+
+void Shot::write_forces(Json &scene, const Recording &recording) const {
+    for (std::size_t i = 0; i < inputs_.forces.size(); ++i) {
+        const Force &f = inputs_.forces[i];
+        const std::string at = "forces[" + std::to_string(i) + "]." + f.kind + ".";
+        auto three = [](const double *v) { return Json::list({Json(v[0]), Json(v[1]), Json(v[2])}); };
+        if (f.kind == "uniform") {
+            scene.at(at + "acceleration") = three(f.axis);
+        } else {
+            scene.at(at + "center") = three(f.center);
+            scene.at(at + "strength") = Json(f.strength);
+            scene.at(at + "radius") = Json(f.radius);
+            if (f.kind == "vortex") scene.at(at + "axis") = three(f.axis);
+        }
+    }
+    for (const Keyed &k : keyed_) {
+        const auto keys = recording.keys.find(k.path);
+        if (!k.force || keys == recording.keys.end() || keys->second.empty()) continue;
+        Json list = Json::list();
+        for (const auto &one : keys->second) list.push(key(nullptr, k.width, one));
+        Json &here = scene.at(k.path);
+        here = Json();
+        here["keys"] = list;
+    }
+}
+
+Json Shot::scene(Host &host, const Recording &recording, int64_t last) const {
+    const double at = static_cast<double>(start_);
+    Json scene;
+    scene["meniscus"] = Json(1.0);
+    scene["name"] = Json(host.name());
+    const auto fps = host.fps();
+    scene["fps"] = fps[1] == 1 ? Json(double(fps[0])) : Json::list({Json(double(fps[0])), Json(double(fps[1]))});
+    scene["frames"] = Json::list({Json(at), Json(static_cast<double>(std::max(start_, last)))});
+    scene.at("liquids[0].name") = Json("liquid");
+    const std::string domain = host.value(row("domain"), at).text;
+    write_forces(scene, recording);
+    for (const Row &r : rows) {
+        if (!in_scene(host, r) || std::strncmp(r.path, "frames", 6) == 0) continue;
+        if (in_domain(r) && domain == "none") continue;
+        if (in_wind(r) && !wind_) continue;
+        std::string path = r.path;
+        if (in_wind(r)) path.replace(path.find("wind]"), 4, std::to_string(inputs_.forces.size()));
+        write(scene, r, path, host.value(r, at), recording);
+    }
+    if (domain == "auto" && inputs_.has_container)
+        for (std::size_t a = 0; a < 3; ++a) {
+            scene.at("domain.min[" + std::to_string(a) + "]") = Json(inputs_.container_min[a]);
+            scene.at("domain.max[" + std::to_string(a) + "]") = Json(inputs_.container_max[a]);
+        }
+    for (std::size_t i = 0; i < objects_.size(); ++i) {
+        const Placed &p = objects_[i];
+        const std::string here = place(p);
+        scene.at(here + ".name") = Json(p.name);
+        const std::string shape = here + (p.animated ? ".shape.samples" : ".shape.mesh");
+        if (p.animated) {
+            Json files = Json::list();
+            const auto found = recording.files.find(i);
+            if (found != recording.files.end())
+                for (const auto &f : found->second) files.push(Json::list({Json(f.first), Json(f.second)}));
+            else
+                files.push(Json::list({Json(at), Json(p.object.mesh.empty() ? "" : file(p, 0))}));
+            scene.at(shape + ".files") = files;
+            scene.at(shape + ".by_frame") = Json(true);
+        } else {
+            scene.at(shape + ".file") = Json(file(p, std::nullopt));
+        }
+        for (const Row &r : rows) {
+            if (!belongs(r, p.list) || !host.shows(r)) continue;
+            std::string path = here + "." + r.path;
+            if (std::strcmp(r.path, "shape.mesh.detail") == 0) path = shape + ".detail";
+            write(scene, r, path, value(host, r, &p.object, at), recording);
+        }
+    }
+    return scene;
+}
+
+uint64_t shot_key(Host &host, const Wires &wires, std::vector<Message> &messages) {
+    std::string text = "1";
+    const double start = host.value(row("start_frame"), 0).x[0];
+    for (const Row &r : rows) {
+        const bool counts = r.effect == Effect::Simulation || r.effect == Effect::Input;
+        if (!counts || !host.shows(r)) continue;
+        const bool moves = host.animated(r);
+        text += r.name;
+        if (moves && r.animated) {
+            text += "~";
+            continue;
+        }
+        if (moves)
+            messages.push_back({Level::Warning, r.label, "is animated but can only be read at the start frame"});
+        const Value v = host.value(r, start);
+        text.append(reinterpret_cast<const char *>(v.x), sizeof v.x);
+        text += v.text + "|";
+    }
+    const auto fps = host.fps();
+    text += std::to_string(fps[0]) + "/" + std::to_string(fps[1]);
+    for (const WireState &w : wires) {
+        const uint64_t version = w.animated || !w.connected ? 0 : w.version;
+        text += w.connected ? (w.animated ? "a" : "s") : "-";
+        text += std::to_string(version);
+    }
+    return hash_bytes(text.data(), text.size());
+}
+
+} // namespace meniscus::node

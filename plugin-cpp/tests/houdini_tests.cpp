@@ -1,0 +1,206 @@
+// The Houdini plug-in cooked in a stand-in for Houdini: see hdk_stubs. What the stubs cannot show, the README lists.
+#include "../houdini/SOP_Meniscus.h"
+#include "fake_host.hpp"
+#include "test.hpp"
+
+#include <OP/OP_OperatorTable.h>
+#include <PRM/PRM_TemplateBuilder.h>
+#include <UT/UT_Interrupt.h>
+#include <OP/OP_Operator.h>
+#include <OP/OP_Director.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+using namespace meniscus::node;
+
+void newSopOperator(OP_OperatorTable *table);
+
+namespace {
+
+/// A box of quadrangles as Houdini has it: clockwise seen from outside.
+void add_box(GU_Detail &detail, const Mesh &mesh, const char *name = nullptr) {
+    const GA_Offset start = detail.appendPointBlock(8);
+    for (int i = 0; i < 8; ++i) detail.setPos3(start + i, UT_Vector3(mesh.points[3 * i], mesh.points[3 * i + 1], mesh.points[3 * i + 2]));
+    const int corners[24] = {2, 6, 4, 0, 5, 7, 3, 1, 4, 5, 1, 0, 3, 7, 6, 2, 1, 3, 2, 0, 6, 7, 5, 4};
+    GEO_PolyCounts sizes;
+    sizes.append(4, 6);
+    const GA_Offset first = GU_PrimPoly::buildBlock(&detail, start, 8, sizes, corners);
+    if (!name) return;
+    detail.addStringTuple(GA_ATTRIB_PRIMITIVE, "name", 1);
+    GA_RWHandleS names(&detail, GA_ATTRIB_PRIMITIVE, "name");
+    for (GA_Offset p = first; p < first + 6; ++p) names.set(p, name);
+}
+
+/// A node with the parameters of the table, wired to inputs.
+struct Scene {
+    Scene() {
+        newSopOperator(&table);
+        sop.reset(static_cast<SOP_Node *>(table.operators[0]->stub_construct(nullptr, "honey1", nullptr)));
+        for (const Row &row : rows) {
+            if (!row.for_houdini) continue;
+            PRM_Parm &parm = sop->stub_parms[row.houdini];
+            parm.word = row.text;
+            int item = 0;
+            for (int i = 0; row.items && row.items[i]; ++i)
+                if (std::string(row.items[i]) == row.text) item = i;
+            const double number[3] = {row.type == Type::Menu ? item : row.number[0], row.number[1], row.number[2]};
+            parm.number = [=](int i, double) { return number[i]; };
+        }
+        set("resets", 0);
+        set("particlesep", 0.02);
+        const double high[3] = {0.4, 0.3, 0.2};
+        sop->stub_parms["domain_max"].number = [=](int i, double) { return high[i]; };
+        sop->stub_parms["domain_min"].number = [](int, double) { return 0.0; };
+        sop->stub_inputs = {&pool};
+    }
+    void set(const char *name, double value) { sop->stub_parms[name].number = [value](int, double) { return value; }; }
+    OP_ERROR cook(double frame) {
+        OP_Context context((frame - 1) / OPgetDirector()->getChannelManager()->getSamplesPerSec());
+        return sop->stub_cook(context);
+    }
+    std::string told() const {
+        std::string all;
+        for (const auto &m : sop->stub_messages) all += m.second + "; ";
+        return all;
+    }
+    double detail(const char *name) const { return sop->stub_detail.find(GA_ATTRIB_DETAIL, name)->numbers.at(0); }
+
+    OP_OperatorTable table;
+    std::unique_ptr<SOP_Node> sop;
+    StubInput pool{[](GU_Detail &d, double) { add_box(d, box(0, 0, 0, 0.16, 0.2, 0.2)); }};
+};
+
+TEST(the_operator_is_registered_with_its_inputs_and_icon) {
+    Scene scene;
+    const OP_Operator &op = *scene.table.operators.at(0);
+    CHECK_EQ(op.stub_name, "meniscus_solver");
+    CHECK_EQ(op.stub_sources[0], 1u);
+    CHECK_EQ(op.stub_sources[1], 5u);
+    CHECK_EQ(op.stub_icon, "SOP_meniscus_solver");
+    // Every parameter that the code evaluates is in the dialog script.
+    for (const Row &row : rows)
+        if (row.for_houdini) CHECK(PRM_TemplateBuilder::stub_text.find("\"" + std::string(row.houdini) + "\"") != std::string::npos);
+}
+
+TEST(a_cook_gives_a_mesh_with_velocity_and_details) {
+    Scene scene;
+    CHECK_EQ(scene.cook(3), UT_ERROR_NONE);
+    const GU_Detail &out = scene.sop->stub_detail;
+    CHECK(out.getNumPoints() > 100 && out.getNumPrimitives() > 100);
+    CHECK(out.find(GA_ATTRIB_POINT, "v") && out.find(GA_ATTRIB_POINT, "v")->type == GA_TYPE_VECTOR);
+    CHECK(std::abs(scene.detail("sim_volume") - 6.4e-3) < 0.3e-3);
+    CHECK(std::abs(scene.detail("sim_volume_error")) < 0.02);
+    CHECK(scene.detail("sim_substeps") >= 1);
+    CHECK(scene.sop->flags().getTimeDep());
+    // Clockwise triangles enclose a negative volume by the usual rule.
+    double volume = 0;
+    for (const auto &prim : out.primitives) {
+        double p[3][3];
+        for (int c = 0; c < 3; ++c)
+            for (int a = 0; a < 3; ++a) p[c][a] = out.getPos3(prim->points[std::size_t(c)])[a];
+        volume += (p[0][0] * (p[1][1] * p[2][2] - p[1][2] * p[2][1]) + p[0][1] * (p[1][2] * p[2][0] - p[1][0] * p[2][2]) +
+                   p[0][2] * (p[1][0] * p[2][1] - p[1][1] * p[2][0])) / 6;
+    }
+    CHECK(volume < -5e-3);
+}
+
+TEST(the_same_shot_through_houdini_and_the_fake_host_is_the_same) {
+    Scene scene;
+    StubInput paddle([](GU_Detail &d, double t) { add_box(d, swinging(24 * t + 1), "paddle"); }, true);
+    scene.sop->stub_inputs.push_back(&paddle);
+    CHECK_EQ(scene.cook(8), UT_ERROR_NONE);
+    // Every missing frame was read.
+    CHECK(paddle.stub_cooks >= 8);
+    FakeHost host;
+    host.collider_moves = true;
+    // The same polygons, cut and numbered as the plug-in does.
+    auto as_read = [](const Mesh &mesh, const char *name) {
+        GU_Detail detail;
+        add_box(detail, mesh, name);
+        (void)name;
+        return detail;
+    };
+    (void)as_read;
+    host.collider = swinging;
+    Node node;
+    const auto frame = node.cook(host, 8).frame;
+    CHECK(std::abs(frame->volume - scene.detail("sim_volume")) < 1e-4 * frame->volume);
+}
+
+TEST(attributes_go_before_the_panel) {
+    Scene scene;
+    StubInput tap([](GU_Detail &d, double) {
+        add_box(d, box(0.16, 0.22, 0.06, 0.24, 0.28, 0.14), "tap");
+        d.addStringTuple(GA_ATTRIB_PRIMITIVE, "source_mode", 1);
+        GA_RWHandleS mode(&d, GA_ATTRIB_PRIMITIVE, "source_mode");
+        for (GA_Offset p = 0; p < 6; ++p) mode.set(p, "emit");
+        d.addFloatTuple(GA_ATTRIB_POINT, "v", 3);
+        GA_RWHandleV3 v(&d, GA_ATTRIB_POINT, "v");
+        for (GA_Offset p = 0; p < 8; ++p) v.set(p, UT_Vector3(0, -1, 0));
+    });
+    scene.sop->stub_inputs[0] = &tap;
+    CHECK_EQ(scene.cook(4), UT_ERROR_NONE);
+    const double early = scene.detail("sim_volume");
+    CHECK_EQ(scene.cook(8), UT_ERROR_NONE);
+    CHECK(scene.detail("sim_volume") > 1.2 * early);
+}
+
+TEST(escape_stops_a_cook_and_shows_the_last_whole_frame) {
+    Scene scene;
+    CHECK_EQ(scene.cook(2), UT_ERROR_NONE);
+    UT_AutoInterrupt::stub_escape = [](int) { return true; };
+    CHECK_EQ(scene.cook(9), UT_ERROR_MESSAGE);
+    UT_AutoInterrupt::stub_escape = nullptr;
+    CHECK(scene.told().find("stopped") != std::string::npos);
+    CHECK(scene.sop->stub_detail.getNumPoints() > 100);
+    CHECK_EQ(scene.cook(9), UT_ERROR_NONE);
+}
+
+TEST(reset_and_preset_are_buttons_that_only_set_parameters) {
+    Scene scene;
+    auto &callbacks = PRM_TemplateBuilder::stub_callbacks;
+    CHECK_EQ(callbacks.size(), 3u);
+    scene.set("preset", 11);
+    callbacks.at("preset")(scene.sop.get(), 0, 0, nullptr);
+    CHECK_EQ(scene.sop->evalFloat("viscosity", 0, 0), 23.0);
+    CHECK_EQ(scene.sop->evalFloat("density", 0, 0), 1420.0);
+    CHECK_EQ(scene.cook(2), UT_ERROR_NONE);
+    callbacks.at("reset")(scene.sop.get(), 0, 0, nullptr);
+    CHECK_EQ(scene.sop->evalInt("resets", 0, 0), 1);
+    CHECK_EQ(scene.cook(2), UT_ERROR_NONE);
+}
+
+TEST(the_scene_is_exported_by_its_button) {
+    Scene scene;
+    const auto folder = std::filesystem::temp_directory_path() / "meniscus_houdini_export";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    scene.sop->stub_parms["export_file"].word = (folder / "shot.json").string();
+    scene.set("end_frame", 4);
+    PRM_TemplateBuilder::stub_callbacks.at("export")(scene.sop.get(), 0, 0, nullptr);
+    CHECK_EQ(scene.sop->stub_recooks, 1);
+    scene.cook(1);
+    CHECK(scene.told().find("meniscus run") != std::string::npos);
+    CHECK(std::filesystem::exists(folder / "shot.json"));
+    std::filesystem::remove_all(folder);
+}
+
+TEST(particles_and_the_domain_can_be_shown) {
+    Scene scene;
+    scene.set("output", 2);
+    scene.set("output_bounds", 1);
+    CHECK_EQ(scene.cook(2), UT_ERROR_NONE);
+    const GU_Detail &out = scene.sop->stub_detail;
+    CHECK(out.find(GA_ATTRIB_POINT, "id") && out.find(GA_ATTRIB_POINT, "pscale"));
+    CHECK_EQ(out.primitives.back()->points.size(), 2u);
+}
+
+TEST(a_mistake_is_shown_on_the_node) {
+    Scene scene;
+    scene.set("flip_blend", 7);
+    CHECK_EQ(scene.cook(1), UT_ERROR_ABORT);
+    CHECK(scene.told().find("flip_blend") != std::string::npos);
+}
+
+} // namespace

@@ -1,0 +1,3 @@
+#include "test.hpp"
+
+int main(int argc, char **argv) { return test::run(argc, argv); }
