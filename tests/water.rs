@@ -189,3 +189,37 @@ fn deep_water_needs_particles_only_near_its_surface() {
     };
     assert!((front(&band) - front(&full)).abs() < 0.02, "{} {}", front(&band), front(&full));
 }
+
+#[test]
+fn a_cup_without_thickness_holds_its_water_while_it_tips() {
+    let cup = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/models/cup.obj");
+    let cup = meniscus::io::mesh::read(cup).expect("a cup 70 mm wide and 90 mm high");
+    let scene = Scene::from_json(
+        r#"{"meniscus": 1, "frames": [1, 20],
+            "domain": {"min": [-0.06, 0, -0.06], "max": [0.12, 0.17, 0.06]}, "resolution": {"cell": 0.004},
+            "initial": [{"shape": {"cylinder": {"from": [0, 0.05, 0], "to": [0, 0.1, 0], "radius": 0.035}}}],
+            "colliders": [{"name": "cup", "shape": {"mesh": {"file": "cup.obj"}}, "transform": {
+                "translate": [0, 0.05, 0], "pivot": [0.035, 0.045, 0],
+                "rotate": {"keys": [[4, [0, 0, 0]], [12, [0, 0, -30]]]}}}]}"#,
+    )
+    .expect("a valid scene");
+    let mut sim = Simulation::new(&scene, &|_| Ok(cup.clone()), &Settings::default()).expect("a simulation");
+    let still = run(&mut sim, 3);
+    // The plate that stands for the sheet is level with no grid line; see tests/still_water.rs.
+    assert!(still.max_speed < 1e-3, "{}", still.max_speed);
+    for _ in 0..10 {
+        let report = run(&mut sim, 1);
+        let pose = &sim.collider_poses()[0];
+        let [w, x, y, z] = pose.rotate_quaternion_wxyz;
+        let turn = nalgebra::UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(w, x, y, z));
+        let outside = |p: &&meniscus::math::Vec3| {
+            let local = turn.inverse() * (**p - meniscus::math::Vec3::from(pose.translate));
+            local.y < 0.0 || local.xz().norm() > 0.035
+        };
+        let leaked = sim.particles().position.iter().filter(outside).count();
+        assert_eq!(leaked, 0, "at frame {}", report.frame);
+        // The cup starts and stops at once; liquid learns of that a substep late, and the wall has moved by
+        // half a cell over some fifty square centimetres by then: 2 % of 150 ml, made good in the next frame.
+        assert!(report.volume_error().abs() < 0.02, "{}", report.volume_error());
+    }
+}

@@ -1,8 +1,9 @@
 //! The solids that liquid meets: one signed distance, one velocity, and whether a segment crosses a thin one.
 //!
 //! Distances are negative inside a solid. The closed sides of the domain are half-spaces of solid.
-//! A thin solid (a cup without thickness, a leaf) has no inside; it is felt only through
-//! [`Solids::crosses`], [`Solids::path_crosses`] and [`Solids::barred`].
+//! A thin solid (a cup without thickness, a leaf) has no inside. Paths feel it through
+//! [`Solids::crosses`], [`Solids::path_crosses`] and [`Solids::barred`]; a grid, which sees distances at
+//! its nodes only, asks for it [`Solids::thickened`] to a plate.
 //!
 //! A path is looked at in the coordinates of the moving solid, each end where the solid is at that
 //! time. The end of one step is the beginning of the next to the last bit, so a path that is held back
@@ -24,6 +25,8 @@ pub struct Solids {
     closed: [[bool; 2]; 3],
     domain_wall: Wall,
     max_speed: f64,
+    /// Half the thickness of the plates that stand for thin solids; without any they have no distance.
+    half: f64,
 }
 
 /// A solid with what is asked of it most often.
@@ -39,7 +42,19 @@ impl Solids {
     pub fn new(solids: Vec<Solid>, domain: Option<Aabb>, closed: [[bool; 2]; 3], domain_wall: Wall) -> Self {
         let max_speed = solids.iter().map(|s| s.max_speed(domain.as_ref())).fold(0.0, f64::max);
         let place = |s: Solid| Placed { bounds: s.bounds(), thin: s.shape.is_thin(), solid: Arc::new(s) };
-        Self { solids: solids.into_iter().map(place).collect(), domain, closed, domain_wall, max_speed }
+        Self {
+            solids: solids.into_iter().map(place).collect(),
+            domain,
+            closed,
+            domain_wall,
+            max_speed,
+            half: 0.0,
+        }
+    }
+
+    /// The same with every thin solid as a plate of twice this thickness.
+    pub fn thickened(self, half: f64) -> Self {
+        Self { half, ..self }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Solid> {
@@ -88,10 +103,12 @@ impl Solids {
     fn nearest_of(&self, x: &Vec3, limit: f64, wanted: impl Fn(&Solid) -> bool) -> (f64, Option<&Solid>) {
         let mut nearest = (limit, None);
         for Placed { solid, bounds, thin } in &self.solids {
+            let half = if *thin { self.half } else { 0.0 };
             // Outside its box the distance is at least that to the box.
-            let in_reach = bounds.distance_squared(x) <= nearest.0.max(0.0).powi(2);
-            if !thin && in_reach && wanted(solid) {
-                let d = solid.distance_within(x, nearest.0.abs());
+            let in_reach = bounds.distance_squared(x) <= (nearest.0 + half).max(0.0).powi(2);
+            if (!thin || half > 0.0) && in_reach && wanted(solid) {
+                let d = solid.distance_within(x, nearest.0.abs() + half);
+                let d = if *thin { d.abs() - half } else { d };
                 if d < nearest.0 {
                     nearest = (d, Some(&**solid));
                 }
@@ -113,7 +130,7 @@ impl Solids {
     /// Distance to the nearest solid or domain wall, cut off at `reach`; within a solid, however deep, it is exact.
     pub fn distance(&self, x: &Vec3, reach: f64) -> f64 {
         match self.nearest_of(x, reach.min(self.domain_distance(x)), |_| true) {
-            (d, Some(solid)) if d < 0.0 => d.min(solid.distance(x)),
+            (d, Some(solid)) if d < 0.0 && !solid.shape.is_thin() => d.min(solid.distance(x)),
             (d, _) => d,
         }
     }

@@ -129,7 +129,9 @@ impl MeshDistance {
     /// of the same sign that is at least as large. Interpolated in the band, from the tree beyond it.
     pub fn distance_within(&self, x: &Vec3, reach: f64) -> f64 {
         let (d, whole) = self.interpolate(x);
-        if whole || d.abs() >= reach {
+        // The distance to a sheet has a crease along it, which no interpolation follows.
+        let creased = self.thin && d.abs() < 2.0 * self.tiles.h();
+        if (whole && !creased) || (d.abs() >= reach && !creased) {
             return d;
         }
         // The band is at least two cells wide, so the sign is certain where a node is beyond it.

@@ -312,8 +312,8 @@ pub struct Outputs {
     pub surface: SurfaceFormat,
     /// Write the particles as PLY.
     pub particles: bool,
-    /// How far the surface reaches into solids, in metres, so that no gap shows against glass; half a cell
-    /// when absent.
+    /// How far the surface reaches into solids, in metres, so that no gap shows against glass; three
+    /// quarters of a cell when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_overlap: Option<f64>,
     /// Write the meshes of the colliders, for previews.

@@ -205,7 +205,8 @@ impl Simulation {
 
     /// The surface of the liquid with the attribute `velocity`.
     pub fn surface(&self) -> Result<TriMesh> {
-        let overlap = self.scene.outputs.wall_overlap.unwrap_or(0.5 * self.scene.cell());
+        // Up to the middle of the plates that stand for sheets without thickness.
+        let overlap = self.scene.outputs.wall_overlap.unwrap_or(0.75 * self.scene.cell());
         self.pool.install(|| self.liquid.surface(overlap))
     }
 

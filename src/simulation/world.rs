@@ -64,7 +64,13 @@ pub(super) struct World {
     closed: [[bool; 2]; 3],
     domain_wall: scene::Wall,
     domain_friction: f64,
+    /// Half the thickness of the plates that stand for sheets without thickness, m.
+    sheet: f64,
 }
+
+/// Sheets without thickness are plates of twice this many cells. The nodes of a grid then always find some
+/// of the plate, and no two neighbouring cell centres are free on different sides of it.
+const SHEET_CELLS: f64 = 0.75;
 
 impl World {
     /// Build the shapes of a scene in SI units.
@@ -84,6 +90,7 @@ impl World {
             closed: std::array::from_fn(|a| domain.map_or([false; 2], |d| d.sides.open(a).map(|open| !open))),
             domain_wall: domain.map_or(scene::Wall::Auto, |d| d.wall),
             domain_friction: domain.map_or(0.0, |d| d.friction),
+            sheet: SHEET_CELLS * scene.cell(),
         })
     }
 
@@ -122,7 +129,8 @@ impl World {
         };
         let there = self.colliders.iter().filter(|c| !c.object.is_absent());
         let solids = there.map(place).collect::<Result<Vec<_>>>()?;
-        Ok(Solids::new(solids, self.domain, self.closed, wall(self.domain_wall, self.domain_friction)))
+        let domain = wall(self.domain_wall, self.domain_friction);
+        Ok(Solids::new(solids, self.domain, self.closed, domain).thickened(self.sheet))
     }
 }
 

@@ -39,7 +39,6 @@ impl Mac {
         let tiles = self.initial_tiles(volumes);
         let grid = MacGrid::new(tiles, solids, None);
         self.next = State { grid, next_id: 1, emitted: self.now.emitted.clone(), ..State::default() };
-        self.next.grid.close_thin(solids);
         let (h, band) = (self.options.cell, self.band());
         let (tiles, solid) = (&self.next.grid.tiles, &self.next.grid.centre);
         let nearest = |x: &Vec3| volumes.iter().map(|v| (v.distance)(x)).fold(band, f64::min);
@@ -63,12 +62,14 @@ impl Mac {
             }
         }
         self.next.grid.liquid = phi;
-        self.restore_distance()?;
+        self.restore_distance(solids)?;
         let velocity = |x: &Vec3| {
             let inside = volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x)));
             inside.map_or(Vec3::zeros(), |v| (v.velocity)(x))
         };
-        self.seed(solids, &velocity)?;
+        // The distance has been continued through walls; what is beyond them is not part of the volume.
+        let within = |x: &Vec3| nearest(x) < TOUCHES * h;
+        self.seed(solids, &within, &velocity)?;
         self.start_velocity(&velocity);
         self.next.carry = self.next.grid.velocity.clone();
         let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));
@@ -118,10 +119,16 @@ impl Mac {
     ///
     /// Only liquid and air make a surface; what is inside a wall follows from it. First the sides of
     /// the surface are continued, then the distance, which goes on in solids as planes do.
-    pub(super) fn restore_distance(&mut self) -> Result<()> {
+    pub(super) fn restore_distance(&mut self, solids: &Solids) -> Result<()> {
         let (band, near, layers) = (self.band(), NEAR * self.options.cell, self.band_cells() as usize);
         let MacGrid { tiles, liquid, centre, .. } = &mut self.next.grid;
-        let known: Vec<u8> = centre.par_iter().map(|d| (*d >= 0.0) as u8).collect();
+        let mut known: Vec<u8> = centre.par_iter().map(|d| (*d >= 0.0) as u8).collect();
+        if solids.any_thin() {
+            let bridges = bridges(tiles, liquid, centre);
+            for (p, phi) in bridges {
+                (liquid[p], known[p]) = (phi, 1);
+            }
+        }
         continue_into_solids(tiles, liquid, &known, LINEAR_LAYERS, near, band)?;
         redistance_where(tiles, liquid, &known, layers, Order::Second)
     }
@@ -204,7 +211,12 @@ impl Mac {
 
     /// Particles for the liquid of the next state. Those of a cell share its volume evenly; what lies
     /// in cells that are too thin for a particle is spread over all.
-    fn seed(&mut self, solids: &Solids, velocity: &dyn Fn(&Vec3) -> Vec3) -> Result<()> {
+    fn seed(
+        &mut self,
+        solids: &Solids,
+        within: &(dyn Fn(&Vec3) -> bool + Sync),
+        velocity: &dyn Fn(&Vec3) -> Vec3,
+    ) -> Result<()> {
         let grid = &self.next.grid;
         let tiles = &grid.tiles;
         let mut shares = grid.liquid_shares();
@@ -215,7 +227,7 @@ impl Mac {
             }
         }
         let wet = |cell: [i32; 3]| tiles.locate(cell).is_some_and(|p| shares[p] > 0.0);
-        let places = self.gaps(wet, |_, phi| phi < 0.0);
+        let places = self.gaps(wet, |x, phi| phi < 0.0 && within(x));
         let cells: Vec<usize> =
             places.iter().map(|x| tiles.locate(tiles.cell_at(x)).unwrap_or_default()).collect();
         let mut count = tiles.field(0u32);
@@ -244,6 +256,39 @@ impl Mac {
         }
         particles.sort(&grid.tiles)
     }
+}
+
+/// Cells inside plates that have liquid on one side and air far from it on the other, with the distance
+/// that continues the liquid: when the plate moves on, they are full. Two cells of one side, at most two
+/// cells apart, differ by at most as much.
+fn bridges(tiles: &Tiles, phi: &[f64], solid: &[f64]) -> Vec<(usize, f64)> {
+    let (v, jump) = (tiles.volume(), 2.2 * tiles.h());
+    let steps = [[-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]];
+    let of_tile = |(near, wall): &mut (Patch, Patch), t: usize| {
+        let inside = &solid[t * v..(t + 1) * v];
+        if inside.iter().all(|d| *d >= 0.0) {
+            return Vec::new();
+        }
+        near.load(tiles, phi, tiles.coords()[t], 1, 0.0);
+        wall.load(tiles, solid, tiles.coords()[t], 1, -1.0);
+        let bridge = |l: usize| {
+            let cell = tiles.cell(t * v + l);
+            let (mut least, mut most, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0);
+            for step in &steps[..2 * tiles.axes()] {
+                let beside = std::array::from_fn(|a| cell[a] + step[a]);
+                if wall.get(beside) >= 0.0 {
+                    let d = near.get(beside);
+                    (least, most) = (least.min(d), most.max(d));
+                    (sum, count) = if d < 0.0 { (sum + d, count + 1.0) } else { (sum, count) };
+                }
+            }
+            (least < 0.0 && most > least + jump).then(|| (t * v + l, sum / count))
+        };
+        (0..v).filter(|l| inside[*l] < 0.0).filter_map(bridge).collect()
+    };
+    let found: Vec<Vec<_>> =
+        (0..tiles.len()).into_par_iter().map_init(<(Patch, Patch)>::default, of_tile).collect();
+    found.concat()
 }
 
 /// Fill the cells that are not known: linearly within `layers` of known ones if the surface is nearer

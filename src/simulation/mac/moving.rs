@@ -102,7 +102,6 @@ impl Mac {
         }
         let tiles = Tiles::new(old.h(), old.origin(), old.is_flat(), coords);
         self.next.grid = MacGrid::new(tiles, step.solids, Some(&self.now.grid));
-        self.next.grid.close_thin(step.solids);
         self.next.particles.sort(&self.next.grid.tiles)?;
         self.let_in(step)
     }
@@ -123,7 +122,7 @@ impl Mac {
         self.fill_below_band();
         let MacGrid { tiles, liquid, .. } = &mut self.next.grid;
         guide(tiles, liquid, &self.full);
-        self.restore_distance()
+        self.restore_distance(step.solids)
     }
 }
 

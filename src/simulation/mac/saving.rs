@@ -45,7 +45,6 @@ impl Mac {
         let coords = from.i32s("tiles")?.chunks_exact(3).map(|c| [c[0], c[1], c[2]]).collect();
         let o = &self.options;
         let mut grid = MacGrid::new(Tiles::new(o.cell, o.origin, o.flat, coords), solids, None);
-        grid.close_thin(solids);
         let cells = grid.tiles.cells();
         let field = |from: &mut Reader, name: &str| {
             let values = from.f64s(name)?;

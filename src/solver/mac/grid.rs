@@ -106,28 +106,6 @@ impl MacGrid {
         });
     }
 
-    /// Close the faces whose neighbouring cell centres are separated by a solid without thickness.
-    pub fn close_thin(&mut self, solids: &Solids) {
-        if !solids.any_thin() {
-            return;
-        }
-        let tiles = &self.tiles;
-        for (axis, open) in self.open.iter_mut().enumerate().take(tiles.axes()) {
-            tiles.for_each(open, |t, part| {
-                let base = tiles.base(t);
-                each_cell(tiles.depth(), |l, local| {
-                    let cell = std::array::from_fn(|a| base[a] + local[a] as i32);
-                    let here = tiles.centre(cell);
-                    let mut there = here;
-                    there[axis] -= tiles.h();
-                    if part[l] > 0.0 && solids.crosses(&there, &here) {
-                        part[l] = 0.0;
-                    }
-                });
-            });
-        }
-    }
-
     /// Volume of the liquid, m³, and the area of its free surface, m².
     pub fn liquid_volume(&self) -> [f64; 2] {
         let (tiles, h) = (&self.tiles, self.tiles.h());
