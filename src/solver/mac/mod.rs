@@ -11,6 +11,7 @@ mod pressure;
 mod regions;
 mod stencil;
 mod transfer;
+mod viscosity;
 mod walls;
 
 pub use block::{Block, BlockField, BlockOptions, Place, Scheme};
@@ -21,4 +22,5 @@ pub use pressure::{PressureOptions, Projected, project};
 pub use regions::ClosedRegions;
 pub use stencil::Stencil;
 pub use transfer::{Transfer, grid_to_particles, particles_to_grid};
+pub use viscosity::{Diffused, Face, NEGLIGIBLE, ViscosityOptions, ViscousSolve, ViscousSystem, diffuse};
 pub use walls::constrain;

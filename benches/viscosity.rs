@@ -1,0 +1,122 @@
+//! Times of the viscous step, with incomplete Cholesky on the same matrix in the same run.
+//!
+//! ```text
+//! cargo bench --bench viscosity -- [n] [threads] [repeats]      a drop of radius .23 in a round room
+//! cargo bench --bench viscosity -- stiff [n]                    iterations for μΔt/ρh² from 1 to 10⁶
+//! ```
+//! Times are of the whole stage: weights, matrix, levels and the solve to 10⁻⁹. On one thread they are those
+//! of the processor, which other programs on the machine disturb least.
+
+use meniscus::Cancel;
+use meniscus::field::{Solid, SolidShape, Solids, Wall};
+use meniscus::grid::Tiles;
+use meniscus::linalg::{Ic0, Ic0Params, KrylovParams, cg};
+use meniscus::math::{Aabb, Motion, Pose, Vec3};
+use meniscus::solver::mac::{MacGrid, ViscosityOptions, ViscousSystem};
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+struct Room;
+
+impl SolidShape for Room {
+    fn distance(&self, x: &Vec3) -> f64 {
+        0.35 - (x - Vec3::repeat(0.5)).norm()
+    }
+    fn bounds(&self) -> Aabb {
+        Aabb::new(Vec3::repeat(-9.0), Vec3::repeat(9.0))
+    }
+}
+
+fn scene(n: usize) -> (MacGrid, Solids) {
+    let solid = Solid {
+        name: "room".into(),
+        shape: Arc::new(Room),
+        scale: 1.0,
+        motion: Motion::at_rest(Pose::identity()),
+        before: Pose::identity(),
+        animated: false,
+        wall: Wall { stick: true, friction: 0.0 },
+    };
+    let solids = Solids::new(vec![solid], None, [[false; 2]; 3], Wall { stick: true, friction: 0.0 });
+    let (h, m) = (1.0 / n as f64, n.div_ceil(8) as i32);
+    let coords = (0..m * m * m).map(|i| [i % m, i / m % m, i / (m * m)]).collect();
+    let mut grid = MacGrid::new(Tiles::new(h, Vec3::zeros(), false, coords), &solids, None);
+    for p in 0..grid.tiles.cells() {
+        let x = grid.tiles.centre(grid.tiles.cell(p));
+        grid.liquid[p] = ((x - Vec3::new(0.55, 0.55, 0.4)).norm() - 0.23).clamp(-4.0 * h, 4.0 * h);
+        grid.velocity[0][p] = (5.0 * x.y).sin();
+        grid.velocity[1][p] = -1.0 + x.x * x.z;
+        grid.velocity[2][p] = (7.0 * x.x + 3.0 * x.y).cos();
+    }
+    (grid, solids)
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let stiff = arguments.first().is_some_and(|a| a == "stiff");
+    let number = |k: usize, default: usize| arguments.get(k).and_then(|a| a.parse().ok()).unwrap_or(default);
+    let n = number(stiff as usize, 64);
+    let (grid, solids) = scene(n);
+    let mu = grid.tiles.field(1.0);
+    if stiff {
+        for power in 0..7 {
+            let dt = 10f64.powi(power) / (n * n) as f64;
+            let options = ViscosityOptions { dt, density: 1.0, tolerance: 1e-9, draft: false };
+            let system = ViscousSystem::new(&grid, &solids, &mu, &options).unwrap();
+            let (_, solve) = system.solve(1e-9, &Cancel::new()).unwrap();
+            println!(
+                "{n}: μΔt/ρh² = 1e{power}: {} iterations, fell back {}",
+                solve.info.iterations, solve.fell_back
+            );
+        }
+        return;
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(number(1, 1)).build().unwrap();
+    let options = ViscosityOptions { dt: 0.01, density: 1.0, tolerance: 1e-9, draft: false };
+    pool.install(|| (0..number(2, 3)).for_each(|_| compare(&grid, &solids, &mu, &options)));
+}
+
+fn compare(grid: &MacGrid, solids: &Solids, mu: &[f64], options: &ViscosityOptions) {
+    let start = now();
+    let system = ViscousSystem::new(grid, solids, mu, options).unwrap();
+    let set_up = now() - start;
+    let (u, solve) = system.solve(options.tolerance, &Cancel::new()).unwrap();
+    let ours = now() - start;
+    println!(
+        "{} unknowns, {} threads: equations {set_up:.3} s, whole stage {ours:.3} s, {} iterations, {} levels, {:.0} MB",
+        solve.unknowns,
+        rayon::current_num_threads(),
+        solve.info.iterations,
+        solve.levels,
+        solve.bytes as f64 * 1e-6
+    );
+    let start = now();
+    let matrix = system.assemble().unwrap();
+    let mut ic = Ic0::new(&matrix, &Ic0Params::ic0()).unwrap();
+    let mut x = system.start().to_vec();
+    let params = KrylovParams { tolerance: options.tolerance, ..Default::default() };
+    let info = cg(&matrix, &mut ic, system.rhs(), &mut x, &params, &Cancel::new()).unwrap();
+    let theirs = set_up + now() - start;
+    let difference = u.iter().zip(&x).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+    println!(
+        "  incomplete Cholesky: whole stage {theirs:.3} s, {} iterations; {:.1} times as long; differs by {difference:.1e}",
+        info.iterations,
+        theirs / ours
+    );
+}
+
+fn now() -> f64 {
+    if rayon::current_num_threads() == 1 { processor_seconds() } else { START.elapsed().as_secs_f64() }
+}
+
+/// Processor time of all threads of this process.
+fn processor_seconds() -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let nanoseconds = |t: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(t.path().join("schedstat")).unwrap_or_default();
+        text.split_whitespace().next().and_then(|v| v.parse::<f64>().ok()).unwrap_or(0.0)
+    };
+    tasks.flatten().map(nanoseconds).sum::<f64>() * 1e-9
+}

@@ -1,0 +1,269 @@
+//! Viscosity on the staggered grid, fully implicit, after [BB08] (chapter 3 of [Bat10]).
+//!
+//! A step of viscosity minimises the change of velocity and the energy that it costs to shear the liquid,
+//!
+//! ```text
+//!     min_u  ∫ ρ |u − u*|² + 2Δt ∫ μ |ε|²,        ε = (∇u + ∇uᵀ)/2,        τ = 2με
+//! ```
+//!
+//! over the liquid alone. That the surface feels no traction, τn = 0, follows from the minimum; nothing has
+//! to be done for it. Unknowns are the velocities of faces; normal stresses sit at centres, shear stresses
+//! at edges, where differences of neighbouring faces lie:
+//!
+//! ```text
+//!        +---v---e---v---+         (M + Bᵀ W B) u = M u* − what walls give
+//!        |       |       |         M: shares of liquid round faces
+//!        u   c   u   c   u         W: βμ times the shares round centres (twice) and edges, β = Δt/(ρh²)
+//!        |       |       |         B: differences u_x, v_y, w_z at c; u_y + v_x, … at e
+//!        +---v---e---v---+
+//! ```
+//!
+//! The matrix is symmetric and positive definite. B of a rigid motion is zero, so translation and rotation
+//! pass through unchanged, and the sum of forces and of their moments on a free body is zero whatever the
+//! input: momentum and angular momentum stay. Faces without liquid are left out, and so are stresses that
+//! lean on such a face. Velocities in walls are given ([`weights`], [`given`]).
+//!
+//! Solved by conjugate gradients in f64 with a cycle of multigrid in f32 ([`cycle`]); if that stalls, by
+//! algebraic multigrid with the six rigid motions as near-null vectors. Checked by tests/honey.rs; times in
+//! `benches/viscosity.rs`.
+
+mod cycle;
+mod given;
+mod near;
+mod rows;
+mod shares;
+mod stress;
+mod weights;
+
+use super::grid::MacGrid;
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::field::{Solids, face_offset};
+use crate::grid::Tiles;
+use crate::linalg::{Amg, AmgParams, Csr, KrylovParams, Preconditioner, SolveInfo, cg};
+use crate::math::Vec3;
+use cycle::Cycle;
+use given::Given;
+use rayon::prelude::*;
+pub use rows::Face;
+use rows::Rows;
+use shares::Shares;
+use weights::{Units, Weights};
+
+/// Iterations after which algebraic multigrid is expected to be faster than going on.
+const PATIENCE: usize = 150;
+
+/// μΔt/(ρh²) below which a step of viscosity is left out: it would take at most a hundredth from the
+/// shortest waves of the grid, less than the exchange with the particles does.
+pub const NEGLIGIBLE: f64 = 1e-3;
+
+/// What one viscous step is given besides the grid.
+#[derive(Clone, Copy, Debug)]
+pub struct ViscosityOptions {
+    /// Step, s.
+    pub dt: f64,
+    /// Density, kg/m³.
+    pub density: f64,
+    /// Relative residual at which the solve stops.
+    pub tolerance: f64,
+    /// Diffuse each component of velocity on its own. Rotation is damped, thick liquid does not bend.
+    pub draft: bool,
+}
+
+/// The equations of one viscous step.
+pub struct ViscousSystem {
+    weights: Weights,
+    shares: Shares,
+    mu: Vec<f32>,
+    units: Units,
+    rows: Rows,
+    rhs: Vec<f64>,
+    start: Vec<f64>,
+}
+
+/// What a viscous step did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ViscousSolve {
+    pub info: SolveInfo,
+    pub unknowns: usize,
+    /// Levels of the cycle.
+    pub levels: usize,
+    /// Whether the cycle did not converge and algebraic multigrid took over.
+    pub fell_back: bool,
+    /// Bytes of matrix and levels.
+    pub bytes: usize,
+}
+
+impl ViscousSystem {
+    /// The equations for the velocities of a grid and the viscosity of its cells, Pa·s, which counts
+    /// wherever a cell holds liquid.
+    pub fn new(
+        grid: &MacGrid,
+        solids: &Solids,
+        viscosity: &[f64],
+        options: &ViscosityOptions,
+    ) -> Result<Self> {
+        let (tiles, h) = (&grid.tiles, grid.tiles.h());
+        if viscosity.len() != tiles.cells() {
+            let message = format!("{} numbers for {} cells", viscosity.len(), tiles.cells());
+            return Err(Error::invalid("viscosity", message));
+        }
+        let sound = |m: &&f64| !(**m >= 0.0 && m.is_finite());
+        if let Some(bad) = viscosity.par_iter().find_first(sound) {
+            return Err(Error::invalid(
+                "viscosity",
+                format!("{bad} Pa·s; it must be finite and not negative"),
+            ));
+        }
+        let units = Units { mass: 1.0, beta: options.dt / (options.density * h * h), draft: options.draft };
+        let mu: Vec<f32> = viscosity.par_iter().map(|m| *m as f32).collect();
+        let shares = shares::of_grid(grid, solids);
+        let weights = Weights::of_grid(grid, solids, &shares, &mu, units);
+        let rows = Rows::new(&weights)?;
+        let given = Given { grid, solids, weights: &weights };
+        let rest = given.rest();
+        let velocity = |f: &Face| grid.velocity[f.axis as usize][f.place as usize];
+        let start: Vec<f64> = rows.faces.par_iter().map(velocity).collect();
+        let of = |row: usize| {
+            let f = rows.faces[row];
+            let mass = weights.weight[f.place as usize].mass[f.axis as usize] as f64;
+            let lost = if rest || !rows.walled[row] { 0.0 } else { given.pull(f) };
+            mass * start[row] - lost
+        };
+        let rhs = (0..rows.len()).into_par_iter().map(of).collect();
+        Ok(Self { weights, shares, mu, units, rows, rhs, start })
+    }
+
+    /// The unknowns, in the order of all vectors.
+    pub fn faces(&self) -> &[Face] {
+        &self.rows.faces
+    }
+
+    /// The velocities that the step starts from.
+    pub fn start(&self) -> &[f64] {
+        &self.start
+    }
+
+    pub fn rhs(&self) -> &[f64] {
+        &self.rhs
+    }
+
+    /// Mass of each unknown, in cells of liquid.
+    pub fn masses(&self) -> Vec<f64> {
+        let mass = |f: &Face| self.weights.weight[f.place as usize].mass[f.axis as usize] as f64;
+        self.rows.faces.iter().map(mass).collect()
+    }
+
+    /// World position of an unknown.
+    pub fn position(&self, row: usize) -> Vec3 {
+        let f = self.rows.faces[row];
+        face_position(&self.weights.tiles, f.place as usize, f.axis as usize)
+    }
+
+    /// The matrix.
+    pub fn assemble(&self) -> Result<Csr> {
+        self.rows.assemble()
+    }
+
+    /// y ← A x, from stresses and without the matrix.
+    pub fn apply_by_stress(&self, x: &[f64]) -> Vec<f64> {
+        let mut u: [Vec<f64>; 3] = std::array::from_fn(|_| self.weights.tiles.field(0.0));
+        let faces = &self.rows.faces;
+        faces.iter().zip(x).for_each(|(f, x)| u[f.axis as usize][f.place as usize] = *x);
+        let y = stress::apply(&self.weights, &u);
+        faces.iter().map(|f| y[f.axis as usize][f.place as usize]).collect()
+    }
+
+    /// The rigid motions at the unknowns, row by row: translations along and turns about the axes through
+    /// the middle of the liquid; three numbers a row on a grid one cell thick, else six.
+    pub fn rigid_motions(&self) -> (usize, Vec<f64>) {
+        let (n, flat) = (self.rows.len(), self.weights.tiles.is_flat());
+        let middle = (0..n).fold(Vec3::zeros(), |s, r| s + self.position(r)) / n.max(1) as f64;
+        let (unit, width) = (self.weights.tiles.h(), if flat { 3 } else { 6 });
+        let mut all = Vec::with_capacity(width * n);
+        for row in 0..n {
+            let (a, x) = (self.rows.faces[row].axis as usize, (self.position(row) - middle) / unit);
+            (0..if flat { 2 } else { 3 }).for_each(|t| all.push((t == a) as u32 as f64));
+            for about in if flat { 2..3 } else { 0..3 } {
+                all.push(Vec3::ith(about, 1.0).cross(&x)[a]);
+            }
+        }
+        (width, all)
+    }
+
+    /// The cycle that preconditions this matrix.
+    pub fn preconditioner(&self) -> Result<impl Preconditioner + use<>> {
+        Cycle::new(&self.rows, &self.weights, &self.shares, &self.mu, self.units)
+    }
+
+    /// The velocities after the step.
+    pub fn solve(&self, tolerance: f64, cancel: &Cancel) -> Result<(Vec<f64>, ViscousSolve)> {
+        let mut cycle = Cycle::new(&self.rows, &self.weights, &self.shares, &self.mu, self.units)?;
+        cancel.check()?;
+        let mut x = self.start.clone();
+        let params = KrylovParams { tolerance, max_iterations: PATIENCE, ..KrylovParams::default() };
+        let mut info = cg(&self.rows, &mut cycle, &self.rhs, &mut x, &params, cancel)?;
+        let fell_back = !info.converged();
+        if fell_back {
+            let matrix = self.assemble()?;
+            let (width, motions) = self.rigid_motions();
+            let mut amg = Amg::with_near_null(&matrix, width, &motions, &AmgParams::default())?;
+            let params = KrylovParams { tolerance, ..KrylovParams::default() };
+            info = cg(&self.rows, &mut amg, &self.rhs, &mut x, &params, cancel)?;
+        }
+        let bytes = self.rows.bytes() + cycle.bytes();
+        Ok((x, ViscousSolve { info, unknowns: self.rows.len(), levels: cycle.levels(), fell_back, bytes }))
+    }
+
+    /// Put the velocities of the unknowns on the grid, and those of the walls on faces that stick to them.
+    /// Returns which faces of liquid have got one.
+    pub fn write(&self, x: &[f64], grid: &mut MacGrid, solids: &Solids) -> [Vec<u8>; 3] {
+        let mut known: [Vec<u8>; 3] = std::array::from_fn(|_| grid.tiles.field(0));
+        let (state, moving) = (&self.weights.state, solids.any_animated());
+        for (axis, velocity) in grid.velocity.iter_mut().enumerate() {
+            velocity.par_iter_mut().enumerate().filter(|(p, _)| state[*p][axis] == weights::STUCK).for_each(
+                |(p, u)| {
+                    let x = || face_position(&self.weights.tiles, p, axis);
+                    *u = if moving { solids.velocity(&x(), 4.0 * self.weights.tiles.h())[axis] } else { 0.0 };
+                },
+            );
+        }
+        for (f, x) in self.rows.faces.iter().zip(x) {
+            grid.velocity[f.axis as usize][f.place as usize] = *x;
+            known[f.axis as usize][f.place as usize] = 1;
+        }
+        known
+    }
+}
+
+/// World position of the lower face of a cell.
+fn face_position(tiles: &Tiles, place: usize, axis: usize) -> Vec3 {
+    let cell = tiles.cell(place).map(|c| c as f64);
+    tiles.origin() + (Vec3::from(cell) + face_offset(axis, tiles.is_flat())) * tiles.h()
+}
+
+/// What [`diffuse`] found.
+pub struct Diffused {
+    /// None if there was nothing to do.
+    pub solve: Option<ViscousSolve>,
+    /// For each axis which faces hold liquid and have been given a new velocity.
+    pub known: [Vec<u8>; 3],
+}
+
+/// Let viscosity act on the velocities of a grid, which must be defined on all faces within a cell of liquid.
+pub fn diffuse(
+    grid: &mut MacGrid,
+    solids: &Solids,
+    viscosity: &[f64],
+    options: &ViscosityOptions,
+    cancel: &Cancel,
+) -> Result<Diffused> {
+    let system = ViscousSystem::new(grid, solids, viscosity, options)?;
+    if system.rows.len() == 0 {
+        return Ok(Diffused { solve: None, known: std::array::from_fn(|_| grid.tiles.field(0)) });
+    }
+    let (x, solve) = system.solve(options.tolerance, cancel)?;
+    solve.info.require("viscosity")?;
+    let known = system.write(&x, grid, solids);
+    Ok(Diffused { solve: Some(solve), known })
+}

@@ -1,0 +1,210 @@
+//! The unknown faces in a row, and the symmetric matrix between them with at most fourteen arms a row.
+//!
+//! For the face u of axis a at cell i, with e the weight of an edge and v the component along b,
+//!
+//! ```text
+//!     A u = m u + 2c_i (u_i − u_{i+a}) + 2c_{i−a} (u_i − u_{i−a})
+//!         + Σ_b  e_i     [uu (u_i − u_{i−b}) + uv (v_i − v_{i−a})]
+//!              − e_{i+b} [uu (u_{i+b} − u_i) + uv (v_{i+b} − v_{i+b−a})]
+//! ```
+//!
+//! so an unknown meets six of its own kind and four of either other kind. Rows are sorted by colour: the
+//! three components, each red or black like a chessboard. Rows of one colour do not meet, and can be
+//! relaxed at once.
+
+use super::weights::{STUCK, UNKNOWN, Weights, others};
+use crate::error::{Error, Result};
+use crate::grid::NONE;
+use crate::linalg::vector::Real;
+use crate::linalg::{Csr, LinearOperator};
+use crate::math::CHUNK;
+use rayon::prelude::*;
+
+/// Neighbours of a face.
+pub(super) const ARMS: usize = 14;
+/// Components times two.
+pub(super) const COLOURS: usize = 6;
+
+/// One neighbour: its weight in the row, its component and the place of its cell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arm {
+    pub(super) weight: f32,
+    pub(super) axis: u8,
+    pub(super) place: u32,
+}
+
+/// Where an unknown is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Face {
+    /// Place of its cell in the fields of the grid.
+    pub place: u32,
+    pub axis: u8,
+}
+
+/// The matrix.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    pub(super) faces: Vec<Face>,
+    /// The row of each face of each cell; [`NONE`] if it is no unknown.
+    pub(super) number: Vec<[u32; 3]>,
+    /// Where the colours begin, and the number of rows.
+    pub(super) start: [usize; COLOURS + 1],
+    columns: Vec<[u32; ARMS]>,
+    arms: Vec<[f32; ARMS]>,
+    pub(super) diagonal: Vec<f64>,
+    /// Whether a row has a given neighbour.
+    pub(super) walled: Vec<bool>,
+}
+
+/// The neighbours of a face, and its diagonal.
+pub(super) fn star(w: &Weights, face: Face) -> ([Arm; ARMS], f64) {
+    let (tiles, v) = (&w.tiles, w.tiles.volume());
+    let (place, a) = (face.place as usize, face.axis as usize);
+    let (t, l) = (place / v, place % v);
+    let local = [l % 8, l / 8 % 8, l / 64].map(|c| c as i32);
+    let at = |moves: &[(usize, i32)]| {
+        let mut c = local;
+        moves.iter().for_each(|(axis, by)| c[*axis] += by);
+        tiles.near(t, c[0], c[1], c[2])
+    };
+    let mut arms = [Arm::default(); ARMS];
+    let own = &w.weight[place];
+    let mut diagonal = own.mass[a] as f64;
+    let mut next = 0;
+    let mut add = |weight: f32, axis: usize, place: Option<usize>| {
+        if let Some(p) = place.filter(|_| weight != 0.0) {
+            arms[next] = Arm { weight, axis: axis as u8, place: p as u32 };
+            next += 1;
+        }
+    };
+    let below = at(&[(a, -1)]);
+    let (up, low) = (2.0 * own.centre[a], below.map_or(0.0, |p| 2.0 * w.weight[p].centre[a]));
+    diagonal += up as f64 + low as f64;
+    add(-up, a, at(&[(a, 1)]));
+    add(-low, a, below);
+    for b in (0..tiles.axes()).filter(|b| *b != a) {
+        let c = 3 - a - b;
+        let uu = if others(c)[0] == a { 0 } else { 2 };
+        let e = own.edge[c];
+        diagonal += e[uu] as f64;
+        add(-e[uu], a, at(&[(b, -1)]));
+        add(e[1], b, Some(place));
+        add(-e[1], b, below);
+        let Some(above) = at(&[(b, 1)]) else { continue };
+        let e = w.weight[above].edge[c];
+        diagonal += e[uu] as f64;
+        add(-e[uu], a, Some(above));
+        add(-e[1], b, Some(above));
+        add(e[1], b, at(&[(b, 1), (a, -1)]));
+    }
+    (arms, diagonal)
+}
+
+impl Rows {
+    /// The matrix of a level.
+    pub(super) fn new(w: &Weights) -> Result<Self> {
+        let (faces, start) = by_colour(w);
+        if faces.len() >= NONE as usize {
+            return Err(Error::invalid("viscosity", "more than four thousand million faces"));
+        }
+        let mut number = w.tiles.field([NONE; 3]);
+        faces.iter().enumerate().for_each(|(row, f)| number[f.place as usize][f.axis as usize] = row as u32);
+        let n = faces.len();
+        let mut made = Self {
+            number,
+            start,
+            columns: vec![[0; ARMS]; n],
+            arms: vec![[0.0; ARMS]; n],
+            diagonal: vec![0.0; n],
+            walled: vec![false; n],
+            faces,
+        };
+        let (number, faces) = (&made.number, &made.faces);
+        let parts = made.columns.par_iter_mut().zip(&mut made.arms).zip(&mut made.diagonal);
+        parts.zip(&mut made.walled).enumerate().with_min_len(256).for_each(
+            |(row, (((columns, arms), d), walled))| {
+                let (found, diagonal) = star(w, faces[row]);
+                *d = diagonal;
+                for (k, arm) in found.iter().enumerate() {
+                    let other = number[arm.place as usize][arm.axis as usize];
+                    let given = arm.weight != 0.0 && w.state[arm.place as usize][arm.axis as usize] >= STUCK;
+                    *walled |= given;
+                    // What is not there is the row itself times zero.
+                    let met = arm.weight != 0.0 && other != NONE;
+                    (columns[k], arms[k]) = if met { (other, arm.weight) } else { (row as u32, 0.0) };
+                }
+            },
+        );
+        Ok(made)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.faces.len()
+    }
+
+    /// Σ of the arms of a row times their values.
+    #[inline(always)]
+    pub(super) fn pull<T: Real>(&self, row: usize, x: &[T]) -> T {
+        let (c, w) = (&self.columns[row], &self.arms[row]);
+        let term = |k: usize| T::from_f64(w[k] as f64) * x[c[k] as usize];
+        let mut sum = [T::default(); 2];
+        for k in 0..ARMS / 2 {
+            sum[0] += term(2 * k);
+            sum[1] += term(2 * k + 1);
+        }
+        sum[0] + sum[1]
+    }
+
+    /// The same matrix with sorted rows.
+    pub(super) fn assemble(&self) -> Result<Csr> {
+        Csr::from_rows(self.len(), self.len(), |row, entries| {
+            entries.push((row as u32, self.diagonal[row]));
+            for (c, w) in self.columns[row].iter().zip(&self.arms[row]).filter(|(_, w)| **w != 0.0) {
+                entries.push((*c, *w as f64));
+            }
+        })
+    }
+
+    /// Bytes of all arrays.
+    pub(super) fn bytes(&self) -> usize {
+        self.len() * (8 + 8 * ARMS + 9) + 12 * self.number.len()
+    }
+}
+
+/// The unknown faces sorted by colour, and where the colours begin.
+fn by_colour(w: &Weights) -> (Vec<Face>, [usize; COLOURS + 1]) {
+    let v = w.tiles.volume();
+    let of_tile = |t: usize| {
+        let mut found: [Vec<Face>; COLOURS] = Default::default();
+        let parity = w.tiles.base(t).iter().sum::<i32>();
+        for (l, state) in w.state[t * v..(t + 1) * v].iter().enumerate() {
+            let odd = (parity + (l % 8 + l / 8 % 8 + l / 64) as i32).rem_euclid(2) as usize;
+            for axis in (0..3).filter(|a| state[*a] == UNKNOWN) {
+                found[2 * axis + odd].push(Face { place: (t * v + l) as u32, axis: axis as u8 });
+            }
+        }
+        found
+    };
+    let tiles: Vec<[Vec<Face>; COLOURS]> = (0..w.tiles.len()).into_par_iter().map(of_tile).collect();
+    let (mut faces, mut start) = (Vec::new(), [0; COLOURS + 1]);
+    for colour in 0..COLOURS {
+        tiles.iter().for_each(|t| faces.extend_from_slice(&t[colour]));
+        start[colour + 1] = faces.len();
+    }
+    (faces, start)
+}
+
+impl LinearOperator for Rows {
+    fn size(&self) -> usize {
+        self.len()
+    }
+
+    fn apply(&self, x: &[f64], y: &mut [f64]) {
+        y.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, y)| {
+            for (i, y) in y.iter_mut().enumerate() {
+                let row = chunk * CHUNK + i;
+                *y = self.diagonal[row] * x[row] + self.pull(row, x);
+            }
+        });
+    }
+}

@@ -1,0 +1,344 @@
+//! What every face, centre and edge weighs in the energy of a viscous step, and which faces are unknown.
+//!
+//! With V the share of the box round a place that is liquid, β = Δt/(ρh²), and Δ the difference of the two
+//! velocities beside a place,
+//!
+//! ```text
+//!     mass    m = V                  of a face
+//!     centre  c = βμ V/θ             of each of the three normal strains (Δu)²
+//!     edge    e = βμ V               of a shear strain: e_uu (Δu)² + 2 e_uv Δu Δv + e_vv (Δv)²
+//! ```
+//!
+//! The viscosity of an edge is the harmonic mean of the four cells that meet there, weighed by their
+//! liquid: shear stress is continuous from one layer of liquid to the next, so the layers resist one after
+//! the other. An arithmetic mean would let thick liquid hold on to half a cell of thin liquid beside it.
+//!
+//! **Walls.** The velocity of a face whose centre is in a solid is given. The wall lies between such a face
+//! and the unknown beside it at the share θ of the way, and it is there that the liquid has the wall's
+//! velocity w: Δu = w − u over θh, as the ghost fluid of [GFCK02] does for pressure. To keep the energy a
+//! sum of squares, with one of the pairs cut e_uu = e/θ_u, e_uv = e, e_vv = e, with both cut
+//! e_uu = e/θ_u, e_uv = e/√(θ_u θ_v), e_vv = e/θ_v. The row of the cut face then has the right force up to
+//! its given neighbours; what the other row misses appears with both signs in neighbouring rows and dies
+//! out within cells. Tested: circular Couette flow converges with second order in the mean.
+//!
+//! On a wall along which liquid slides only faces that look along its normal are given; the others are
+//! left free, and since the volume of the solid is not counted nothing holds them.
+
+use super::near::Near;
+use super::shares::{Shares, Sliding, of_face, step};
+use crate::field::{Solids, face_offset};
+use crate::grid::{Halo, Tiles};
+use crate::math::Vec3;
+use crate::solver::mac::grid::{MacGrid, REACH_CELLS, each_cell};
+use rayon::prelude::*;
+
+/// A face without liquid, or none at all.
+pub(super) const ABSENT: u8 = 0;
+/// A face whose velocity is wanted.
+pub(super) const UNKNOWN: u8 = 1;
+/// A face that moves with a wall.
+pub(super) const STUCK: u8 = 2;
+/// A face whose velocity into the wall is given.
+pub(super) const HELD: u8 = 3;
+
+/// Less liquid than this share of a cell weighs nothing.
+const LEAST_SHARE: f32 = 1e-5;
+/// θ is at least this: a wall may seem a twentieth of a cell further away than it is.
+const LEAST_THETA: f32 = 0.05;
+
+/// The weights that a cell owns: of its lower faces, its centre, and the edges at its lower corner.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Weight {
+    pub(super) mass: [f32; 3],
+    pub(super) centre: [f32; 3],
+    /// For the edge along each axis, uu, uv and vv; u is the lower one of the two other axes.
+    pub(super) edge: [[f32; 3]; 3],
+}
+
+/// The weights of one level.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Weights {
+    pub(super) tiles: Tiles,
+    pub(super) weight: Vec<Weight>,
+    pub(super) state: Vec<[u8; 3]>,
+    /// Distance of the lower faces to solids, in cells; empty where there are none.
+    pub(super) wall: Vec<[f32; 3]>,
+}
+
+/// The two axes other than c, in order.
+#[inline(always)]
+pub(super) fn others(c: usize) -> [usize; 2] {
+    [[1, 2], [0, 2], [0, 1]][c]
+}
+
+/// Numbers of a level that multiply its weights.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Units {
+    /// Of masses.
+    pub(super) mass: f32,
+    /// Δt/(ρh²), of βμ.
+    pub(super) beta: f64,
+    /// Whether each component of velocity is diffused on its own.
+    pub(super) draft: bool,
+}
+
+/// A pair of faces beside a place: the share of the way to a wall between them, if they make a pair.
+#[inline]
+pub(super) fn theta(states: [u8; 2], wall: [f32; 2]) -> Option<f32> {
+    match states {
+        [ABSENT, _] | [_, ABSENT] => None,
+        [UNKNOWN, UNKNOWN] => Some(1.0),
+        [UNKNOWN, _] => Some(between(wall[0], wall[1])),
+        [_, UNKNOWN] => Some(between(wall[1], wall[0])),
+        _ => Some(1.0),
+    }
+}
+
+/// Where on the way from a face outside a solid to one inside the wall lies.
+#[inline]
+fn between(outside: f32, inside: f32) -> f32 {
+    let way = outside - inside;
+    if way > 0.0 { (outside / way).clamp(LEAST_THETA, 1.0) } else { 1.0 }
+}
+
+impl Weights {
+    /// The weights of a grid.
+    pub(super) fn of_grid(
+        grid: &MacGrid,
+        solids: &Solids,
+        shares: &Shares,
+        mu: &[f32],
+        units: Units,
+    ) -> Self {
+        let wall = face_distances(grid);
+        let state = grid_states(grid, solids, shares, &wall);
+        Self::fill(grid.tiles.clone(), shares, mu, state, wall, units)
+    }
+
+    /// The weights of a coarser level, where a face is given if one of the faces in its middle is.
+    pub(super) fn coarser(&self, tiles: Tiles, shares: &Shares, mu: &[f32], units: Units) -> Self {
+        let given = |cell: [i32; 3], axis: usize| {
+            let flat = tiles.is_flat();
+            (0..4).any(|n| {
+                let mut at = [2 * cell[0], 2 * cell[1], if flat { cell[2] } else { 2 * cell[2] }];
+                let [b, c] = others(axis);
+                at[b] += if flat && b == 2 { 0 } else { n & 1 };
+                at[c] += if flat && c == 2 { 0 } else { n >> 1 };
+                self.tiles.locate(at).is_some_and(|p| self.state[p][axis] >= STUCK)
+            })
+        };
+        let mut state = tiles.field([ABSENT; 3]);
+        tiles.for_each(&mut state, |t, part| {
+            let mut near = Near::default();
+            near.load(&tiles, &shares.eighths, t);
+            let base = tiles.base(t);
+            each_cell(tiles.depth(), |l, at @ [i, j, k]| {
+                let cell = [base[0] + i as i32, base[1] + j as i32, base[2] + k as i32];
+                for axis in 0..tiles.axes() {
+                    part[l][axis] = if given(cell, axis) {
+                        STUCK
+                    } else {
+                        (of_face(&near, at, axis) > LEAST_SHARE) as u8
+                    };
+                }
+            });
+        });
+        Self::fill(tiles, shares, mu, state, Vec::new(), units)
+    }
+
+    /// Weigh all places.
+    fn fill(
+        tiles: Tiles,
+        shares: &Shares,
+        mu: &[f32],
+        state: Vec<[u8; 3]>,
+        wall: Vec<[f32; 3]>,
+        units: Units,
+    ) -> Self {
+        let mut weight = tiles.field(Weight::default());
+        let v = tiles.volume();
+        weight.par_chunks_mut(v).enumerate().for_each_init(Places::default, |places, (t, out)| {
+            // Without unknowns there is nothing to weigh, except edges and centres of faces in the next tiles.
+            places.load(&tiles, shares, mu, &state, &wall, t);
+            if !places.any {
+                return;
+            }
+            each_cell(tiles.depth(), |l, cell| {
+                for axis in 0..tiles.axes() {
+                    if places.state.get(cell)[axis] == UNKNOWN {
+                        out[l].mass[axis] = units.mass * of_face(&places.eighths, cell, axis);
+                    }
+                    out[l].centre[axis] = places.centre(cell, axis, shares.whole[t * v + l], units);
+                }
+                for axis in if tiles.is_flat() { 2..3 } else { 0..3 } {
+                    out[l].edge[axis] = places.edge(cell, axis, units);
+                }
+            });
+        });
+        Self { tiles, weight, state, wall }
+    }
+}
+
+/// What is known round a tile.
+#[derive(Default)]
+struct Places {
+    eighths: Near<[f32; 8]>,
+    mu: Near<f32>,
+    state: Near<[u8; 3]>,
+    wall: Near<[f32; 3]>,
+    any: bool,
+}
+
+impl Places {
+    fn load(
+        &mut self,
+        tiles: &Tiles,
+        shares: &Shares,
+        mu: &[f32],
+        state: &[[u8; 3]],
+        wall: &[[f32; 3]],
+        t: usize,
+    ) {
+        self.eighths.load(tiles, &shares.eighths, t);
+        self.any = self.eighths.any(|e| e.iter().any(|s| *s > 0.0));
+        if self.any {
+            self.mu.load(tiles, mu, t);
+            self.state.load(tiles, state, t);
+            if !wall.is_empty() {
+                self.wall.load(tiles, wall, t);
+            }
+        }
+    }
+
+    /// θ of the pair of faces along `component` at two cells.
+    #[inline]
+    fn pair(&self, component: usize, cells: [[isize; 3]; 2]) -> Option<(f32, bool, bool)> {
+        let states = cells.map(|c| self.state.get(c)[component]);
+        let theta = theta(states, cells.map(|c| self.wall.get(c)[component]))?;
+        Some((theta, states[0] >= STUCK, states[1] >= STUCK))
+    }
+
+    fn centre(&self, cell: [isize; 3], axis: usize, whole: f32, units: Units) -> f32 {
+        let Some((theta, low, high)) = self.pair(axis, [cell, step(cell, axis, 1)]) else { return 0.0 };
+        if low && high {
+            return 0.0;
+        }
+        // Beside a given face the liquid is thought to go on into the wall.
+        let own = self.eighths.get(cell);
+        let share = if low || high { whole } else { own.iter().sum::<f32>() / 8.0 };
+        if share <= LEAST_SHARE {
+            return 0.0;
+        }
+        let half = if units.draft { 0.5 } else { 1.0 };
+        half * (units.beta * self.mu.get(cell) as f64) as f32 * share / theta
+    }
+
+    fn edge(&self, cell: [isize; 3], axis: usize, units: Units) -> [f32; 3] {
+        let [a, b] = others(axis);
+        let (before_a, before_b) = (step(cell, a, -1), step(cell, b, -1));
+        let cells = [(cell, 0, 0), (before_a, 1, 0), (before_b, 0, 1), (step(before_a, b, -1), 1, 1)];
+        let (mut liquid, mut thinness) = (0.0f32, 0.0f32);
+        for (cell, upper_a, upper_b) in cells {
+            let eighths = self.eighths.get(cell);
+            let ours = |e: &usize| (e >> a & 1) == upper_a && (e >> b & 1) == upper_b;
+            let share: f32 = (0..8).filter(ours).map(|e| eighths[e]).sum();
+            if share > 0.0 {
+                liquid += share;
+                // Liquid without viscosity makes the sum infinite and the mean zero.
+                thinness += share / self.mu.get(cell);
+            }
+        }
+        if liquid <= 8.0 * LEAST_SHARE || !thinness.is_finite() {
+            return [0.0; 3];
+        }
+        let (Some((theta_a, a0, a1)), Some((theta_b, b0, b1))) =
+            (self.pair(a, [cell, before_b]), self.pair(b, [cell, before_a]))
+        else {
+            return [0.0; 3];
+        };
+        if a0 && a1 && b0 && b1 {
+            return [0.0; 3];
+        }
+        let e = (units.beta * (liquid / thinness) as f64) as f32 * liquid / 8.0;
+        let both = theta_a < 1.0 && theta_b < 1.0;
+        let cross = if both { e / (theta_a * theta_b).sqrt() } else { e };
+        [e / theta_a, if units.draft { 0.0 } else { cross }, e / theta_b]
+    }
+}
+
+/// Distances of the lower faces to solids, in cells: means of the nodes round them.
+fn face_distances(grid: &MacGrid) -> Vec<[f32; 3]> {
+    let (tiles, h) = (&grid.tiles, grid.tiles.h());
+    let far = REACH_CELLS as f32;
+    let mut wall = tiles.field([far; 3]);
+    let v = tiles.volume();
+    wall.par_chunks_mut(v).enumerate().for_each_init(Halo::default, |halo, (t, out)| {
+        tiles.load_halo_repeated(&grid.solid, t, halo);
+        if grid.solid[t * v..(t + 1) * v].iter().all(|d| *d > 3.0 * h) && halo.0.iter().all(|d| *d > h) {
+            return;
+        }
+        each_cell(tiles.depth(), |l, cell| {
+            for axis in 0..tiles.axes() {
+                let [b, c] = others(axis);
+                let node = |n: isize| {
+                    let [x, y, z] = step(step(cell, b, n & 1), c, n >> 1);
+                    halo.get(x, y, z)
+                };
+                out[l][axis] = ((node(0) + node(1) + node(2) + node(3)) / (4.0 * h)) as f32;
+            }
+        });
+    });
+    wall
+}
+
+/// Which faces of a grid are unknown and which are given.
+fn grid_states(grid: &MacGrid, solids: &Solids, shares: &Shares, wall: &[[f32; 3]]) -> Vec<[u8; 3]> {
+    let (tiles, h) = (&grid.tiles, grid.tiles.h());
+    let (v, sliding, thin) = (tiles.volume(), Sliding::of(solids), solids.any_thin());
+    let mut state = tiles.field([ABSENT; 3]);
+    state.par_chunks_mut(v).enumerate().for_each_init(Near::default, |near, (t, out)| {
+        near.load(tiles, &shares.eighths, t);
+        let wet = near.any(|e| e.iter().any(|s| *s > 0.0));
+        each_cell(tiles.depth(), |l, cell| {
+            let place = t * v + l;
+            for axis in 0..tiles.axes() {
+                let face = || {
+                    let at = tiles.cell(place).map(|c| c as f64);
+                    tiles.origin() + (Vec3::from(at) + face_offset(axis, tiles.is_flat())) * h
+                };
+                let separated = || {
+                    let (x, mut there) = (tiles.centre(tiles.cell(place)), tiles.centre(tiles.cell(place)));
+                    there[axis] -= h;
+                    grid.open[axis][place] == 0.0 && solids.crosses(&there, &x)
+                };
+                out[l][axis] = if wall[place][axis] < 0.0 {
+                    // A given face is looked at only beside liquid; elsewhere either kind will do.
+                    if wet && sliding != Sliding::Nowhere {
+                        held(solids, sliding, &face(), axis, h)
+                    } else {
+                        STUCK
+                    }
+                } else if wet && thin && separated() {
+                    STUCK
+                } else {
+                    ABSENT
+                };
+                if out[l][axis] == ABSENT && wet && of_face(near, cell, axis) > LEAST_SHARE {
+                    out[l][axis] = UNKNOWN;
+                }
+            }
+        });
+    });
+    state
+}
+
+/// What a face in a solid is: stuck, held along the normal of a wall that slides, or free.
+fn held(solids: &Solids, sliding: Sliding, x: &Vec3, axis: usize, h: f64) -> u8 {
+    if !sliding.at(solids, x, h) {
+        return STUCK;
+    }
+    let n = solids.outward(x, 0.25 * h);
+    // The first of the largest components.
+    let largest = (0..3).fold(0, |m, a| if n[a].abs() > n[m].abs() + 1e-9 { a } else { m });
+    if largest == axis { HELD } else { ABSENT }
+}
