@@ -260,7 +260,7 @@ pub struct Simulator {
     /// Keep particles only this many cells below the surface, and let the grid alone carry deeper water; 0
     /// keeps them everywhere. Faster and smaller for deep water; particles come and go below the band.
     pub narrow_band: u32,
-    /// Smoothing of the output surface in cells; 0 shows every particle.
+    /// Smoothing of the surface for pictures, in cells; it keeps the volume of every piece.
     pub surface_smoothing: f64,
     /// Relative residual at which the pressure solve stops.
     pub pressure_tolerance: f64,

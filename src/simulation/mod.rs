@@ -490,6 +490,7 @@ fn mac_options(scene: &Scene) -> MacOptions {
         volume_lock: o.volume_lock,
         per_cell: o.particles_per_cell,
         narrow_band: f64::from(o.narrow_band),
+        smoothing: o.surface_smoothing,
         seed: scene.seed,
     }
 }

@@ -73,6 +73,8 @@ pub struct MacOptions {
     pub per_cell: u32,
     /// Particles only this many cells below the surface; everywhere if 0.
     pub narrow_band: f64,
+    /// Smoothing of the surface for pictures, in cells.
+    pub smoothing: f64,
     pub seed: u64,
 }
 

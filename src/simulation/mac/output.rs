@@ -1,15 +1,18 @@
 //! The surface for pictures.
 //!
-//! The zero set of the liquid's distance, let into solids by the overlap, plus a ball of its own volume
+//! The zero set of the liquid's distance, let into solids by the overlap and smoothed as the scene asks, plus a ball of its own volume
 //! for each particle that is a drop outside it. Each vertex carries its velocity.
 
 use super::Mac;
 use crate::error::Result;
 use crate::field::VelocityPatch;
 use crate::geometry::{Attribute, TriMesh};
-use crate::grid::{close_in_walls, contour};
+use crate::grid::{close_in_walls, contour, smooth};
 use crate::math::Vec3;
 use rayon::prelude::*;
+
+/// Passes of the filter that smooth over about one cell.
+const PASSES_A_CELL: f64 = 2.0;
 
 impl Mac {
     pub(super) fn build_surface(&self, overlap: f64) -> Result<TriMesh> {
@@ -17,6 +20,7 @@ impl Mac {
         let mut phi = grid.liquid.clone();
         close_in_walls(&mut phi, &grid.centre, overlap);
         let mut mesh = contour(&grid.tiles, &phi)?.mesh;
+        smooth(&mut mesh, (PASSES_A_CELL * self.options.smoothing).round() as usize)?;
         let mut velocity = self.velocity_at(&mesh.positions);
         self.add_drops(&mut mesh, &mut velocity);
         let data = velocity.iter().flat_map(|v| [v.x as f32, v.y as f32, v.z as f32]).collect();

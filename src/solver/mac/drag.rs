@@ -150,7 +150,8 @@ mod tests {
             wall_drag(&mut grid, &solids, dt);
             let at = |cell: [i32; 3]| grid.velocity[0][grid.tiles.locate(cell).unwrap()];
             let exact = speed / (1.0 + 0.5 * (SMOOTH + friction) * speed * dt / h);
-            assert!((at([8, 0, 8]) - exact).abs() < 1e-12, "{} {exact}", at([8, 0, 8]));
+            // Nodes on a wall belong to it by a thousand-millionth of a cell.
+            assert!((at([8, 0, 8]) - exact).abs() < 1e-9 * speed, "{} {exact}", at([8, 0, 8]));
             assert_eq!(at([8, 1, 8]), speed);
             assert_eq!(at([8, 0, 3]), at([8, 0, 8]));
         }
