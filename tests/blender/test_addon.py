@@ -89,7 +89,7 @@ class Driver:
         return made
 
 
-def drive(driver, until, limit=120.0):
+def drive(driver, until, limit=400.0):
     """Timer events until something is true; returns the longest time of the main thread outside the export."""
     longest, end = 0.0, time.monotonic() + limit
     while not until():
@@ -144,8 +144,10 @@ class AddOn(unittest.TestCase):
         self.assertLess(speed.reshape(-1, 3)[:, 1].min(), -0.2)
         self.assertEqual(len(mesh.materials), 1)
         report = json.loads((part("job").cache_folder(domain()) / "report/0010.json").read_text())
-        # 100 ml/s for nine frames, and the first filling of the spout: 14 ml, in cells of half its radius up to 30.
-        self.assertTrue(0.0374 < report["litres_expected"] < 0.0375 + 0.030, report["litres_expected"])
+        # 100 ml/s for nine frames, and the first filling of the spout: at most its cylinder, a cell larger on every side.
+        cell = 0.2 / 28
+        spout = 1000 * math.pi * (0.015 + cell) ** 2 * (0.02 + 2 * cell)
+        self.assertTrue(0.0374 < report["litres_expected"] < 0.0375 + spout, report["litres_expected"])
 
     def test_03_the_exported_scene_gives_the_same_bits(self):
         import meniscus
@@ -186,7 +188,7 @@ class AddOn(unittest.TestCase):
         self.assertIn("substeps", layout.texts())
         begin = time.monotonic()
         driver.modal(bpy.context, event("ESC"))
-        longest = drive(driver, lambda: driver.job.finished, 10.0)
+        longest = drive(driver, lambda: driver.job.finished, 60.0)
         took = time.monotonic() - begin
         print(f"stopped {took:.2f} s after Esc, longest block of the main thread {longest * 1000:.0f} ms")
         self.assertLess(took, 1.0 + PATIENCE_OF_A_BUSY_MACHINE)
@@ -380,7 +382,7 @@ class AddOn(unittest.TestCase):
         driver = Driver(new_version=True)
         drive(driver, lambda: driver.job.report is not None)
         os.kill(driver.job.child.pid, signal.SIGKILL)
-        drive(driver, lambda: driver.job.finished, 20.0)
+        drive(driver, lambda: driver.job.finished, 60.0)
         self.assertIn("Resume goes on", driver.job.error)
         self.assertEqual(bpy.ops.meniscus.resume(), {"FINISHED"})
         role, domain().meniscus.role = domain().meniscus.role, "NONE"

@@ -201,6 +201,9 @@ class Exporter:
         if transform:
             entry["transform"] = transform
         kind = next(iter(shape))
+        detail = self._detail(track) if of == "source" else None
+        if detail:
+            entry["shape"][kind]["detail"] = detail
         for row in table.rows(of):
             path = row.get("path")
             if path is None or (of == "source" and obj.meniscus.role == "LIQUID" and row.get("when")):
@@ -209,6 +212,15 @@ class Exporter:
             if found is not None and not (isinstance(found, dict) and obj.meniscus.role == "LIQUID"):
                 put(entry, path.replace("shape.mesh", f"shape.{kind}"), found)
         return entry
+
+    def _detail(self, track: _Track):
+        """A thread thinner than a cell is still seen if its distance is kept in finer cells."""
+        placed = meshes.placed(track.first[0], track.matrices[0])
+        size = placed.max(axis=0) - placed.min(axis=0)
+        low, high = _extent(self.domain, self.context)
+        cell = max(high[a] - low[a] for a in range(3)) / self.settings.divisions
+        fine = max(float(size.min()) / 6, float(size.max()) / 200)
+        return units.short(fine) if 0.0 < fine < cell else None
 
     def _scene(self, tracks: list, frames: list) -> dict:
         s = self.settings

@@ -96,7 +96,8 @@ class MENISCUS_OT_compare(bpy.types.Operator):
                 command, "run", str(file), "-o", str(cache), "--overwrite", "--progress", "none",
                 "--set", f"liquids[0].viscosity={value:g}", "--set", f"resolution.divisions={self.divisions}",
                 "--set", f"frames=[{first},{last}]"])
-            self.words.append([command, "preview", str(cache), "-o", str(self.folder / f"sheet_{i + 1}")])
+            self.words.append([command, "preview", str(cache), "-o", str(self.folder / f"sheet_{i + 1}"),
+                               "--tiles", "4", "--size", "480x270", "--camera-from", str(self.folder / "viscosity_1")])
         self.child = None
         return None
 
@@ -111,8 +112,9 @@ class MENISCUS_OT_compare(bpy.types.Operator):
         code = self.child.poll()
         if code is None:
             return True
+        with self.child.stderr as pipe:
+            said = pipe.read().decode("utf-8", "replace").strip().splitlines()
         if code:
-            said = self.child.stderr.read().decode("utf-8", "replace").strip().splitlines()
             raise job.Unready(said[-1].removeprefix("meniscus: ") if said else f"exit code {code}")
         self.child = None
         return bool(self.words)

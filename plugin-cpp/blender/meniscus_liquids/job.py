@@ -24,10 +24,14 @@ import meniscus
 
 from . import export, meshes, playback, properties
 
-# A child that does not stop when asked is ended after this; frames on the disk are whole either way.
+# A child that was asked to stop may write its checkpoint; Blender listens for so long, and the next bake waits
+# longer before it ends the child. Frames on the disk are whole either way.
 PATIENCE = 0.8
+LAST_PATIENCE = 15.0
 # Jobs that run, by the number of their domain in this session; what they say is not part of the .blend.
 running = {}
+# Children that were asked to stop and have not yet, by folder, with the time they were asked.
+stopping = {}
 
 
 class Unready(RuntimeError):
@@ -112,7 +116,7 @@ class Job:
         begin = time.monotonic()
         try:
             while not self.finished:
-                more = self._export() if self.stage == "export" else self._listen()
+                more = {"export": self._export, "wait": self._wait, "simulate": self._listen}[self.stage]()
                 if not more or time.monotonic() - begin > budget:
                     break
         except (export.BadScene, meshes.BadMesh, Unready) as wrong:
@@ -134,6 +138,7 @@ class Job:
             return
         self.asked, self.cancelled = time.monotonic(), True
         if self.child is None:
+            # Closing the export brings back the frame that was shown.
             self.steps.close()
             self._end("")
         else:
@@ -152,8 +157,19 @@ class Job:
             self.fraction = done / total
             return True
         except StopIteration:
-            self._start(self.exporter.scene)
+            self.stage = "wait"
             return True
+
+    def _wait(self) -> bool:
+        """Begin as soon as the bake before has stopped."""
+        child, asked = stopping.get(self.folder, (None, 0.0))
+        if child is not None and child.poll() is None:
+            if time.monotonic() - asked > LAST_PATIENCE:
+                child.kill()
+            return False
+        stopping.pop(self.folder, None)
+        self._start(self.exporter.scene)
+        return True
 
     def _start(self, scene: dict):
         domain = self.domain
@@ -196,7 +212,9 @@ class Job:
     def _listen(self) -> bool:
         """Take one line; returns whether there may be another."""
         if self.asked and time.monotonic() - self.asked > PATIENCE and self.child.poll() is None:
-            self.child.kill()
+            stopping[self.folder] = (self.child, self.asked)
+            self._end("")
+            return False
         try:
             line = self.lines.get_nowait()
         except queue.Empty:

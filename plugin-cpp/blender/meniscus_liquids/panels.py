@@ -78,6 +78,8 @@ def draw_bake(layout, context, domain):
 def draw_running(layout, running):
     if running.stage == "export":
         text = f"Exporting {100 * running.fraction:.0f} %"
+    elif running.stage == "wait":
+        text = "Waiting for the bake before to stop"
     else:
         left = f", {units.duration(running.left)} left" if running.left is not None else ""
         text = f"Frame {running.frame or running.first} of {running.last}{left}"
