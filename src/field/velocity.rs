@@ -230,6 +230,56 @@ impl<T: Number, const N: usize> FacePatch<T, N> {
     }
 }
 
+/// Points that are followed side by side: a register of four f32 does the arithmetic of all.
+const LANES: usize = 4;
+type Lanes = [f32; LANES];
+
+impl<const N: usize> FacePatch<f32, N> {
+    /// Velocity at four points, the same bits as one by one.
+    #[inline]
+    fn at_lanes(&self, x: &[Lanes; 3]) -> [Lanes; 3] {
+        let (mut index, mut part) = ([[[0i32; LANES]; 2]; 3], [[[0.0f32; LANES]; 2]; 3]);
+        for a in 0..self.axes {
+            for (o, offset) in [0.0, 0.5].into_iter().enumerate() {
+                for l in 0..LANES {
+                    let at = (x[a][l] - offset).max(self.first).min(self.last);
+                    index[a][o][l] = at as i32;
+                    part[a][o][l] = at - index[a][o][l] as f32;
+                }
+            }
+        }
+        let mut u = [[0.0; LANES]; 3];
+        for (axis, u) in u.iter_mut().enumerate().take(self.axes) {
+            let [x, y, z] =
+                [0, 1, 2].map(|a| (index[a][(a != axis) as usize], part[a][(a != axis) as usize]));
+            let mut c = [[0.0f32; LANES]; 8];
+            for l in 0..LANES {
+                let corners = self.corners(axis, [x.0[l] as usize, y.0[l] as usize, z.0[l] as usize]);
+                (0..8).for_each(|n| c[n][l] = corners[n]);
+            }
+            let lerp = |a: &Lanes, b: &Lanes, f: &Lanes| -> Lanes {
+                std::array::from_fn(|l| a[l] + (b[l] - a[l]) * f[l])
+            };
+            let low = lerp(&lerp(&c[0], &c[1], &x.1), &lerp(&c[2], &c[3], &x.1), &y.1);
+            let high = lerp(&lerp(&c[4], &c[5], &x.1), &lerp(&c[6], &c[7], &x.1), &y.1);
+            *u = lerp(&low, &high, &z.1);
+        }
+        u
+    }
+
+    /// Displacements of four points, the same bits as one by one.
+    fn displace_lanes(&self, x: &[Lanes; 3], step: f64) -> [Lanes; 3] {
+        let s = step as f32;
+        let ahead = |k: &[Lanes; 3], s: f32| -> [Lanes; 3] {
+            std::array::from_fn(|a| std::array::from_fn(|l| x[a][l] + k[a][l] * s))
+        };
+        let k1 = self.at_lanes(x);
+        let k2 = self.at_lanes(&ahead(&k1, s * 0.5));
+        let k3 = self.at_lanes(&ahead(&k2, s * 0.75));
+        std::array::from_fn(|a| std::array::from_fn(|l| k1[a][l] * 2.0 + k2[a][l] * 3.0 + k3[a][l] * 4.0))
+    }
+}
+
 /// Copy what a block needs of one component.
 fn load_block<T: Number, const N: usize>(
     block: &mut [T],
@@ -304,6 +354,24 @@ impl VelocityPatch {
     pub fn trace(&self, g: &Vec3, dt: f64) -> Vec3 {
         g + self.faces.displacement(g, dt * self.per_metre)
     }
+
+    /// Where many points, in cells, are carried: [`VelocityPatch::trace`] of each, to the bit, in less time.
+    pub fn trace_all(&self, points: &mut [Vec3], dt: f64) {
+        let step = dt * self.per_metre;
+        let ninth = step / 9.0;
+        for some in points.chunks_mut(LANES) {
+            let mut x = [[0.0; LANES]; 3];
+            for l in 0..LANES {
+                // A chunk that is not full repeats its last point.
+                let local = self.faces.local(&some[l.min(some.len() - 1)]);
+                (0..3).for_each(|a| x[a][l] = local[a]);
+            }
+            let sum = self.faces.displace_lanes(&x, step);
+            for (l, g) in some.iter_mut().enumerate() {
+                *g += Vec3::new(sum[0][l] as f64 * ninth, sum[1][l] as f64 * ninth, sum[2][l] as f64 * ninth);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -331,6 +399,22 @@ mod tests {
         // The local error of a third-order rule on a rotation is |x| dt⁴/24; f32 adds a few 1e-7.
         let error = (patch.trace(&g, dt) - exact).norm();
         assert!(error < 5.0 * dt.powi(4) / 22.0 && error > 5.0 * dt.powi(4) / 26.0, "{error}");
+    }
+
+    #[test]
+    fn many_points_go_where_each_goes_alone() {
+        let (tiles, velocity) = spinning();
+        let flat = Tiles::new(0.1, Vec3::zeros(), true, vec![[0, 0, 0], [1, 0, 0]]);
+        let other = std::array::from_fn(|a| (0..flat.cells()).map(|p| (p * (a + 3) % 17) as f64).collect());
+        for (tiles, velocity, margin) in [(tiles, velocity, 6), (flat, other, 2)] {
+            let mut patch = VelocityPatch::default();
+            patch.load(&tiles, &velocity, [0, 0, 0], margin);
+            let at = |n: usize, m: usize| (n * m % 97) as f64 / 97.0 * 12.0 - 2.0;
+            let start: Vec<Vec3> = (0..43).map(|n| Vec3::new(at(n, 31), at(n, 57), at(n, 13))).collect();
+            let mut end = start.clone();
+            patch.trace_all(&mut end, 0.02);
+            assert!(start.iter().zip(&end).all(|(g, end)| patch.trace(g, 0.02) == *end));
+        }
     }
 
     #[test]

@@ -46,8 +46,14 @@ impl Mac {
                     return Vec::new();
                 }
                 around.load(&self.now, t, margin, step);
-                range
-                    .map(|p| around.carry(tiles, step, &particles.position[p], &particles.velocity[p]))
+                let mut ends: Vec<Vec3> =
+                    range.clone().map(|p| tiles.to_grid(&particles.position[p])).collect();
+                around.velocity.trace_all(&mut ends, step.dt);
+                let moved = range.zip(&ends);
+                moved
+                    .map(|(p, end)| {
+                        around.carry(tiles, step, &particles.position[p], &particles.velocity[p], end)
+                    })
                     .collect()
             })
             .collect();
@@ -165,12 +171,12 @@ impl Surroundings {
         }
     }
 
-    /// Where a particle goes in one step, and with which velocity it arrives.
-    fn carry(&self, tiles: &Tiles, step: &Step, x: &Vec3, v: &Vec3) -> Moved {
+    /// Where a particle goes in one step, and with which velocity it arrives. Liquid would carry it to `end`.
+    fn carry(&self, tiles: &Tiles, step: &Step, x: &Vec3, v: &Vec3, end: &Vec3) -> Moved {
         let h = tiles.h();
         let g = tiles.to_grid(x);
         let free = !self.full && !super::moves_with_liquid(&self.liquid, tiles.centred(x), h);
-        let mut to = if free { g + v * (step.dt / h) } else { self.velocity.trace(&g, step.dt) };
+        let mut to = if free { g + v * (step.dt / h) } else { *end };
         if tiles.is_flat() {
             to.z = g.z;
         }
