@@ -176,6 +176,18 @@ typedef struct mns_solve_info {
     uint64_t unknowns;
 } mns_solve_info;
 
+/* What one viscosity or Stokes solve is told. Fill with mns_stokes_options_init. */
+typedef struct mns_stokes_options {
+    /* sizeof(mns_stokes_options). */
+    uint32_t struct_size;
+    /* 0. */
+    uint32_t reserved;
+    /* Length of the step, seconds. */
+    double dt;
+    /* Relative residual at which the solve stops, between 0 and 1. */
+    double tolerance;
+} mns_stokes_options;
+
 /*
  Receives one message: its level and UTF-8 text without a line end, valid during the call. Runs on the
  thread that called the library; must not throw.
@@ -349,6 +361,9 @@ mns_result mns_grid_destroy(struct mns_grid *grid);
      density                 centres   kg/m^3, or one value for all; 1000 if never set
      surface_pressure        centres   Pa, or one value for all; 0 if never set
      pressure                centres   Pa, the first guess of a solve; 0 if never set
+     viscosity               centres   Pa s, or one value for all; 1 if never set
+     slide                   centres   1 where the wall nearby lets liquid slide, 0 where it sticks, or one value for all;
+                                       0 if never set; for viscosity and Stokes flow
 
  Faces on the border of the grid are closed and move with the solid velocity given there.
  */
@@ -366,12 +381,32 @@ mns_result mns_grid_solve_pressure(struct mns_grid *grid,
                                    const struct mns_pressure_options *options,
                                    struct mns_solve_info *info);
 
+/*
+ Apply viscosity to the velocities: u changes by dt/density times the divergence of the stress 2 mu e, implicitly, with
+ no traction at the free surface, so that any step is stable. Pressure and volume are not looked at. `info` may be NULL.
+ Afterwards read velocity_x, _y, _z, known_x, ... and stress_xx, _yy, _zz (centres), _xy, _yz, _xz (edges).
+ Errors: INVALID, DIVERGED, CANCELLED: the fields are as they were.
+ */
+mns_result mns_grid_solve_viscosity(struct mns_grid *grid,
+                                    const struct mns_stokes_options *options,
+                                    struct mns_solve_info *info);
+
+/*
+ Solve for pressure and viscosity at once (unsteady Stokes flow): the volume is kept, walls stick or slide, and the surface
+ bears the traction of surface_pressure alone. `info` may be NULL. Afterwards read pressure, velocity_x, _y, _z,
+ known_x, ... and the trace-free stress_xx, _yy, _zz (centres), _xy, _yz, _xz (edges).
+ Errors: INVALID, DIVERGED, CANCELLED: the fields are as they were.
+ */
+mns_result mns_grid_solve_stokes(struct mns_grid *grid,
+                                 const struct mns_stokes_options *options,
+                                 struct mns_solve_info *info);
+
 /* Ask the solve that is running on a grid to stop; it returns MNS_ERROR_CANCELLED. May be called from any thread. */
 mns_result mns_grid_interrupt(const struct mns_grid *grid);
 
 /*
- A field of mns_grid_set, or known_x, _y, _z (bytes: 1 on faces whose velocity the solve has set), as a flat view
- that is borrowed until the grid changes or ends. A field that was never set is empty.
+ A field of mns_grid_set, known_x, _y, _z (bytes: 1 on faces whose velocity the solve has set), or a stress_xx, ... of a
+ viscosity or Stokes solve, as a flat view that is borrowed until the grid changes or ends. A field that was never set is empty.
  */
 mns_result mns_grid_field(const struct mns_grid *grid,
                           const char *name,
@@ -410,6 +445,12 @@ mns_result mns_grid_options_init(struct mns_grid_options *options, size_t size);
  `size` is sizeof(mns_pressure_options) of the caller's header.
  */
 mns_result mns_pressure_options_init(struct mns_pressure_options *options, size_t size);
+
+/*
+ Fill the options of a viscosity or Stokes solve with defaults: a step of 1/24 s, tolerance 1e-8.
+ `size` is sizeof(mns_stokes_options) of the caller's header.
+ */
+mns_result mns_stokes_options_init(struct mns_stokes_options *options, size_t size);
 
 /*
  Check the JSON text of a scene (UTF-8, at most 16 MB) and estimate how big it will be, without

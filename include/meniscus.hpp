@@ -305,6 +305,20 @@ public:
         check(mns_grid_solve_pressure(handle_, &options, &info));
         return info;
     }
+    /// Apply viscosity alone; read velocity_x, ... and stress_xx, ...
+    mns_solve_info solve_viscosity(double dt, double tolerance = 1e-8) {
+        mns_solve_info info = detail::sized<mns_solve_info>();
+        const mns_stokes_options options = stokes_options(dt, tolerance);
+        check(mns_grid_solve_viscosity(handle_, &options, &info));
+        return info;
+    }
+    /// Pressure and viscosity at once; read pressure, velocity_x, ... and stress_xx, ...
+    mns_solve_info solve_stokes(double dt, double tolerance = 1e-8) {
+        mns_solve_info info = detail::sized<mns_solve_info>();
+        const mns_stokes_options options = stokes_options(dt, tolerance);
+        check(mns_grid_solve_stokes(handle_, &options, &info));
+        return info;
+    }
     void interrupt() const { check(mns_grid_interrupt(handle_)); }
     template <class T = double> View<T> field(const char *name) const {
         mns_array a;
@@ -320,6 +334,14 @@ public:
     mns_grid *handle() const { return handle_; }
 
 private:
+    static mns_stokes_options stokes_options(double dt, double tolerance) {
+        mns_stokes_options options;
+        check(mns_stokes_options_init(&options, sizeof options));
+        options.dt = dt;
+        options.tolerance = tolerance;
+        return options;
+    }
+
     mns_grid *handle_ = nullptr;
 };
 

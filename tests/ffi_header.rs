@@ -154,6 +154,7 @@ fn c_and_rust_agree_on_every_struct() {
         }
         mns_grid_options { struct_size, threads, cells, reserved, origin, cell }
         mns_pressure_options { struct_size, scheme, dt, tolerance, expansion }
+        mns_stokes_options { struct_size, reserved, dt, tolerance }
         mns_solve_info { struct_size, iterations, residual, closed_regions, refused_inflow, unknowns }
     );
     let structs = header().matches("typedef struct mns_").count()

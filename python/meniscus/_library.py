@@ -110,6 +110,15 @@ class PressureOptions(ctypes.Structure):
     ]
 
 
+class StokesOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
+        ("dt", ctypes.c_double),
+        ("tolerance", ctypes.c_double),
+    ]
+
+
 class SolveInfoRecord(ctypes.Structure):
     _fields_ = [
         ("struct_size", ctypes.c_uint32),
@@ -150,6 +159,8 @@ _FUNCTIONS = {
     "mns_grid_destroy": [_handle],
     "mns_grid_set": [_handle, _text, _array],
     "mns_grid_solve_pressure": [_handle, ctypes.POINTER(PressureOptions), ctypes.POINTER(SolveInfoRecord)],
+    "mns_grid_solve_viscosity": [_handle, ctypes.POINTER(StokesOptions), ctypes.POINTER(SolveInfoRecord)],
+    "mns_grid_solve_stokes": [_handle, ctypes.POINTER(StokesOptions), ctypes.POINTER(SolveInfoRecord)],
     "mns_grid_interrupt": [_handle],
     "mns_grid_field": [_handle, _text, _array],
     "mns_grid_positions": [_handle, _text, _array],

@@ -73,6 +73,9 @@ class Grid:
             n = [c + 1 for c in n[: 2 if flat else 3]] + ([1] if flat else [])
         elif name[-2:] in ("_x", "_y", "_z"):
             n["xyz".index(name[-1])] += 1
+        elif name.startswith("stress_") and name[-1] != name[-2]:
+            for axis in name[-2:]:
+                n["xyz".index(axis)] += 1
         shape = tuple(n[1::-1] if flat else n[::-1])
         if values.shape[0] != numpy.prod(shape):
             return values
@@ -83,6 +86,20 @@ class Grid:
         options, info = lib.sized(lib.PressureOptions), lib.sized(lib.SolveInfoRecord)
         options.dt, options.tolerance, options.expansion, options.scheme = dt, tolerance, expansion, scheme
         lib.call("mns_grid_solve_pressure", self._handle, ctypes.byref(options), ctypes.byref(info))
+        return SolveInfo(*(getattr(info, field.name) for field in dataclasses.fields(SolveInfo)))
+
+    def solve_viscosity(self, dt: float, tolerance: float = 1e-8) -> SolveInfo:
+        """Apply viscosity to the velocities; read ``stress_xx`` and its like afterwards."""
+        return self._solve_stokes("mns_grid_solve_viscosity", dt, tolerance)
+
+    def solve_stokes(self, dt: float, tolerance: float = 1e-8) -> SolveInfo:
+        """Solve for pressure and viscosity at once; read ``pressure``, ``velocity_x``, ``stress_xx`` and their like."""
+        return self._solve_stokes("mns_grid_solve_stokes", dt, tolerance)
+
+    def _solve_stokes(self, function: str, dt: float, tolerance: float) -> SolveInfo:
+        options, info = lib.sized(lib.StokesOptions), lib.sized(lib.SolveInfoRecord)
+        options.dt, options.tolerance = dt, tolerance
+        lib.call(function, self._handle, ctypes.byref(options), ctypes.byref(info))
         return SolveInfo(*(getattr(info, field.name) for field in dataclasses.fields(SolveInfo)))
 
     def interrupt(self) -> None:

@@ -121,6 +121,20 @@ class GridTest(unittest.TestCase):
         grid["density"] = 500.0
         self.assertEqual(grid["density"].tolist(), [500.0])
 
+    def test_a_turning_disk_of_honey_goes_on_turning(self):
+        grid = meniscus.Grid((24, 24), 1 / 24)
+        x = grid.positions("liquid_distance")
+        grid["liquid_distance"] = numpy.hypot(x[..., 0] - 0.5, x[..., 1] - 0.5) - 0.3
+        grid["viscosity"] = 1e4
+        turn_x = 0.5 - grid.positions("velocity_x")[..., 1]
+        turn_y = grid.positions("velocity_y")[..., 0] - 0.5
+        for solve in (grid.solve_viscosity, grid.solve_stokes):
+            grid["velocity_x"], grid["velocity_y"] = turn_x, turn_y
+            self.assertGreater(solve(0.1).unknowns, 100)
+            numpy.testing.assert_allclose(grid["velocity_x"], turn_x, atol=1e-6)
+            self.assertEqual(grid["stress_xy"].shape, (25, 25))
+            self.assertLess(abs(grid["stress_xx"]).max(), 0.1)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -173,6 +173,20 @@ pub struct mns_pressure_options {
     pub expansion: f64,
 }
 
+/// What one viscosity or Stokes solve is told. Fill with mns_stokes_options_init.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct mns_stokes_options {
+    /// sizeof(mns_stokes_options).
+    pub struct_size: u32,
+    /// 0.
+    pub reserved: u32,
+    /// Length of the step, seconds.
+    pub dt: f64,
+    /// Relative residual at which the solve stops, between 0 and 1.
+    pub tolerance: f64,
+}
+
 /// How a solve went. Set struct_size before the call.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -200,6 +214,7 @@ versioned!(
     mns_estimate,
     mns_grid_options,
     mns_pressure_options,
+    mns_stokes_options,
     mns_solve_info,
 );
 
@@ -290,6 +305,20 @@ pub unsafe extern "C" fn mns_pressure_options_init(
 ) -> mns_result {
     guard("mns_pressure_options_init", || {
         let value = mns_pressure_options { dt: 1.0 / 24.0, tolerance: 1e-6, ..fresh() };
+        // SAFETY: the header asks for `size` writable bytes.
+        unsafe { init(options, size, value, "options") }
+    })
+}
+
+/// Fill the options of a viscosity or Stokes solve with defaults: a step of 1/24 s, tolerance 1e-8.
+/// `size` is sizeof(mns_stokes_options) of the caller's header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_stokes_options_init(
+    options: *mut mns_stokes_options,
+    size: usize,
+) -> mns_result {
+    guard("mns_stokes_options_init", || {
+        let value = mns_stokes_options { dt: 1.0 / 24.0, tolerance: 1e-8, ..fresh() };
         // SAFETY: the header asks for `size` writable bytes.
         unsafe { init(options, size, value, "options") }
     })

@@ -3,3 +3,4 @@
 pub mod bcc;
 pub mod mac;
 pub mod pressure;
+pub mod stokes;

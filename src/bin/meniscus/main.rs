@@ -8,6 +8,7 @@ mod demo;
 mod exit;
 mod limits;
 mod load;
+mod plot;
 mod presets;
 mod preview;
 mod progress;
@@ -16,6 +17,7 @@ mod resume;
 mod run;
 mod terminal;
 mod validate;
+mod validate_stokes;
 
 use args::{Cli, Command};
 use clap::Parser;

@@ -1,13 +1,14 @@
 //! `meniscus validate`: a simulator against cases whose answers are known.
 
 use super::terminal::say;
+use super::validate_stokes::{self, StokesArgs};
 use clap::Args;
 use meniscus::simulation::validation::{Effort, Figure, cases, run};
 use meniscus::{Cancel, Error, Result};
 
 #[derive(Args, Clone, Debug)]
 pub struct ValidateArgs {
-    /// The simulator; mac
+    /// The simulator, mac, or stokes for the published tables of the Stokes solver
     pub simulator: String,
     /// Only this case; may be repeated
     #[arg(long = "case", value_name = "NAME")]
@@ -18,10 +19,15 @@ pub struct ValidateArgs {
     /// One line of JSON a figure
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub stokes: StokesArgs,
 }
 
 /// Run the cases one after the other; an error if a figure misses its gate.
 pub fn validate(args: &ValidateArgs, stop: &Cancel) -> Result<()> {
+    if args.simulator == "stokes" {
+        return validate_stokes::validate(&args.stokes, args.json, stop);
+    }
     let known = cases(&args.simulator)?;
     let chosen: Vec<&str> =
         if args.cases.is_empty() { known } else { args.cases.iter().map(String::as_str).collect() };

@@ -123,6 +123,9 @@ pub const EXPORTS: &[Export] = &[
     export!(mns_pressure_options_init, 1, |_s, n| {
         mns_pressure_options_init(m(0, n, &mut fresh()), size_of::<mns_pressure_options>())
     }),
+    export!(mns_stokes_options_init, 1, |_s, n| {
+        mns_stokes_options_init(m(0, n, &mut fresh()), size_of::<mns_stokes_options>())
+    }),
     export!(mns_scene_estimate, 1, |_s, n| mns_scene_estimate(p(0, n, SCENE.as_ptr()), &mut fresh())),
     export!(mns_simulation_create, 2, |_s, n| {
         let mut out = null_mut();
@@ -202,6 +205,14 @@ pub const EXPORTS: &[Export] = &[
     export!(mns_grid_solve_pressure, 2, |s, n| {
         let options = mns_pressure_options { dt: 0.01, tolerance: 1e-6, ..fresh() };
         mns_grid_solve_pressure(m(0, n, s.grid), p(1, n, &options), &mut fresh())
+    }),
+    export!(mns_grid_solve_viscosity, 2, |s, n| {
+        let options = mns_stokes_options { dt: 0.01, tolerance: 1e-6, ..fresh() };
+        mns_grid_solve_viscosity(m(0, n, s.grid), p(1, n, &options), &mut fresh())
+    }),
+    export!(mns_grid_solve_stokes, 2, |s, n| {
+        let options = mns_stokes_options { dt: 0.01, tolerance: 1e-6, ..fresh() };
+        mns_grid_solve_stokes(m(0, n, s.grid), p(1, n, &options), &mut fresh())
     }),
     export!(mns_grid_interrupt, 1, |s, n| mns_grid_interrupt(p(0, n, s.grid))),
     export!(mns_grid_field, 3, |s, n| {

@@ -59,6 +59,23 @@ fn absurd_reals_are_answered() {
                 "mns_grid_solve_pressure",
             );
         }
+        for place in 0..2 {
+            let mut o = mns_stokes_options { dt: 0.01, tolerance: 1e-6, ..fresh() };
+            *[&mut o.dt, &mut o.tolerance][place] = value;
+            // SAFETY: all pointers are valid.
+            unsafe {
+                answered(mns_grid_solve_viscosity(stage.grid, &o, null_mut()), "mns_grid_solve_viscosity");
+                answered(mns_grid_solve_stokes(stage.grid, &o, null_mut()), "mns_grid_solve_stokes");
+            }
+        }
+        let thick = Stage::new();
+        let o = mns_stokes_options { dt: 0.01, tolerance: 1e-6, ..fresh() };
+        // SAFETY: all pointers are valid.
+        unsafe {
+            let code = mns_grid_set(thick.grid, c"viscosity".as_ptr(), &reals(&[value]));
+            assert!(code == MNS_OK && value >= 0.0 || code == MNS_ERROR_INVALID, "viscosity {value}");
+            answered(mns_grid_solve_stokes(thick.grid, &o, null_mut()), "a thick solve");
+        }
         for name in
             [c"density", c"surface_pressure", c"velocity_x", c"velocity_y", c"solid_distance", c"pressure"]
         {

@@ -12,6 +12,7 @@ mod drop;
 mod measure;
 mod pour;
 mod splash;
+pub mod stokes;
 
 use super::{Settings, Simulation};
 use crate::cancel::Cancel;

@@ -228,6 +228,29 @@ impl Block {
         }
     }
 
+    /// Take the result of another solve of this block; a pressure that is empty leaves the one there is.
+    pub(crate) fn accept(&mut self, velocity: [Vec<f64>; 3], known: [Vec<u8>; 3], pressure: Vec<f64>) {
+        (self.velocity, self.known) = (velocity, known);
+        if !pressure.is_empty() {
+            self.pressure = pressure;
+        }
+    }
+
+    /// Lowest corner, m.
+    pub(crate) fn origin(&self) -> Vec3 {
+        self.origin
+    }
+
+    /// Cells along each axis.
+    pub(crate) fn cells(&self) -> [usize; 3] {
+        self.cells
+    }
+
+    /// Width of a cell, m.
+    pub(crate) fn h(&self) -> f64 {
+        self.h
+    }
+
     /// Which faces across an axis have a velocity after a solve: those that touch liquid.
     pub fn known(&self, axis: usize) -> &[u8] {
         &self.known[axis]

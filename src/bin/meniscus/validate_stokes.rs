@@ -1,0 +1,136 @@
+//! `meniscus validate stokes`: the published convergence tables of the Stokes solver.
+
+use super::plot::{Panel, Plot, Series};
+use super::terminal::say;
+use clap::Args;
+use meniscus::simulation::validation::stokes::{Form, Row, grids, run, tables};
+use meniscus::{Cancel, Error, Result};
+use std::path::{Path, PathBuf};
+
+/// Grids above this are run only when asked for by their number.
+const LARGEST: usize = 512;
+
+#[derive(Args, Clone, Debug)]
+pub struct StokesArgs {
+    /// stokes: only this table, as 4.3; may be repeated
+    #[arg(long = "table", value_name = "TABLE")]
+    pub tables: Vec<String>,
+    /// stokes: cells a side; may be repeated; 32 and 64 when absent
+    #[arg(long = "n", value_name = "N")]
+    pub grids: Vec<usize>,
+    /// stokes: every table on every published grid up to 512 cells a side
+    #[arg(long)]
+    pub all: bool,
+    /// stokes: draw the errors over the grids into this folder, a PNG a table
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = ".")]
+    pub plot: Option<PathBuf>,
+    /// stokes: solve the pressure-stress form, which is slow on large grids
+    #[arg(long)]
+    pub pressure_stress: bool,
+}
+
+/// Run the tables one after the other; an error if a figure misses its gate.
+pub fn validate(args: &StokesArgs, json: bool, stop: &Cancel) -> Result<()> {
+    let chosen: Vec<String> = match args.tables.is_empty() {
+        true => tables().into_iter().map(str::to_string).collect(),
+        false => args.tables.clone(),
+    };
+    let form = if args.pressure_stress { Form::PressureStress } else { Form::VelocityPressure };
+    if !json {
+        say("table    n  field         Linf   published           L1   published   pass");
+    }
+    let (mut missed, mut total) = (0, 0);
+    for table in &chosen {
+        let mut rows = Vec::new();
+        for n in chosen_grids(args, table)? {
+            for row in run(table, n, form, stop)? {
+                missed += usize::from(row.pass == Some(false));
+                total += 1;
+                if json {
+                    say_json(&row)?
+                } else {
+                    say(&table_row(&row))
+                }
+                rows.push(row);
+            }
+        }
+        if let Some(folder) = &args.plot {
+            let path = draw(table, &rows, folder)?;
+            if !json {
+                say(&format!("drawn: {}", path.display()));
+            }
+        }
+    }
+    match missed {
+        0 => Ok(()),
+        _ => Err(Error::diverged("validate", format!("{missed} of {total} figures miss their gate"))),
+    }
+}
+
+fn chosen_grids(args: &StokesArgs, table: &str) -> Result<Vec<usize>> {
+    let known = grids(table)?;
+    Ok(if !args.grids.is_empty() {
+        args.grids.clone()
+    } else if args.all {
+        known.into_iter().filter(|n| *n <= LARGEST).collect()
+    } else {
+        known.into_iter().filter(|n| (24..=64).contains(n)).collect()
+    })
+}
+
+fn table_row(row: &Row) -> String {
+    let number = |v: Option<f64>| v.map_or("-".into(), |v| format!("{v:.4e}"));
+    let pass = match row.pass {
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "-",
+    };
+    format!(
+        "{:<5} {:>4}  {:<7} {:>11} {:>11}  {:>11} {:>11}   {pass}",
+        row.table,
+        row.n,
+        row.field,
+        number(Some(row.Linf)),
+        number(row.published_Linf),
+        number(Some(row.L1)),
+        number(row.published_L1),
+    )
+}
+
+fn say_json(row: &Row) -> Result<()> {
+    say(&serde_json::to_string(row).map_err(|e| Error::invalid("JSON", e.to_string()))?);
+    Ok(())
+}
+
+/// Both norms of every field over the cells a side: ours as lines, the published ones as rings.
+fn draw(table: &str, rows: &[Row], folder: &Path) -> Result<PathBuf> {
+    let mut fields: Vec<&str> = Vec::new();
+    for row in rows {
+        if !fields.contains(&row.field.as_str()) {
+            fields.push(&row.field);
+        }
+    }
+    let series = |ours: fn(&Row) -> f64, published: fn(&Row) -> Option<f64>| -> Vec<Series> {
+        let of = |field: &&str| {
+            let rows = || rows.iter().filter(|r| r.field == *field);
+            Series {
+                name: field.replace('_', " "),
+                line: rows().map(|r| (r.n as f64, ours(r))).collect(),
+                rings: rows().filter_map(|r| Some((r.n as f64, published(r)?))).collect(),
+            }
+        };
+        fields.iter().map(of).collect()
+    };
+    let panel = |title: &str, series| Panel { title: format!("table {table}, {title}"), series };
+    let plot = Plot {
+        x_name: "cells a side; lines: this build, rings: published".into(),
+        panels: vec![
+            panel("largest error", series(|r| r.Linf, |r| r.published_Linf)),
+            panel("sum of errors", series(|r| r.L1, |r| r.published_L1)),
+        ],
+    };
+    meniscus::io::atomic::create_folder(folder)?;
+    let path = folder.join(format!("stokes_table_{table}.png"));
+    plot.draw().write_png(&path)?;
+    Ok(path)
+}
