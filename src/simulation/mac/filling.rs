@@ -7,22 +7,17 @@
 use super::{Mac, State};
 use crate::error::{Error, Result};
 use crate::field::Solids;
-use crate::grid::{Order, Patch, SIDE, Tiles, extend_average, extend_linear, redistance_where};
+use crate::grid::{Order, Patch, SIDE, Tiles, redistance_where};
 use crate::math::{Aabb, Vec3};
 use crate::simulation::liquid::Step;
 use crate::solver::mac::MacGrid;
+use crate::surface::{continue_into_solids, is_free};
 use rayon::prelude::*;
 
 /// Layers of solid into which a surface is continued linearly; deeper in it goes on unchanged.
 const LINEAR_LAYERS: usize = 2;
-/// Layers of solid that are filled at all; a wall moves by less in a step.
-const LAYERS: usize = 2;
 /// A surface further away than this many cells is not continued into a solid: depth is no slope.
 const NEAR: f64 = 2.0;
-/// A surface nearer to a solid than this many cells is not free...
-const TOUCHES: f64 = 0.25;
-/// ...if the cosine between its normal and the way into the solid is at least this.
-const FACES: f64 = 0.5;
 /// Distance in cells that keeps every interpolation with it inside a solid.
 const BLOCKED: f64 = 100.0;
 /// A volume of liquid at the start.
@@ -289,52 +284,4 @@ fn bridges(tiles: &Tiles, phi: &[f64], solid: &[f64]) -> Vec<(usize, f64)> {
     let found: Vec<Vec<_>> =
         (0..tiles.len()).into_par_iter().map_init(<(Patch, Patch)>::default, of_tile).collect();
     found.concat()
-}
-
-/// Fill the cells that are not known: linearly within `layers` of known ones if the surface is nearer
-/// than `near`, which keeps still water level up to the wall, else with the mean of what is beside.
-fn continue_into_solids(
-    tiles: &Tiles,
-    phi: &mut [f64],
-    known: &[u8],
-    layers: usize,
-    near: f64,
-    band: f64,
-) -> Result<()> {
-    let (mut mean, mut depth) = (phi.to_vec(), phi.iter().map(|d| d.abs()).collect::<Vec<_>>());
-    let mut layer = known.to_vec();
-    let mut reached = known.to_vec();
-    extend_average(tiles, &mut mean, &mut reached, LAYERS.max(layers))?;
-    // How far the surface is, not on which side: in the middle of a wall both sides meet.
-    extend_average(tiles, &mut depth, &mut layer, layers)?;
-    extend_linear(tiles, phi, known, layers)?;
-    phi.par_iter_mut().enumerate().filter(|(p, _)| known[*p] == 0).for_each(|(p, phi)| {
-        let beside = layer[p] != 0 && depth[p] < near;
-        *phi = match reached[p] {
-            0 => band,
-            _ if beside => phi.clamp(-band, band),
-            _ => mean[p].clamp(-band, band),
-        };
-    });
-    Ok(())
-}
-
-/// Whether the surface nearest to x is away from solids, so that the distance d can be believed.
-fn is_free(solids: &Solids, distance: &dyn Fn(&Vec3) -> f64, x: &Vec3, d: f64, h: f64) -> bool {
-    let e = 1e-3 * h;
-    let along = |a: usize| {
-        let (mut low, mut high) = (*x, *x);
-        low[a] -= e;
-        high[a] += e;
-        distance(&high) - distance(&low)
-    };
-    let n = Vec3::new(along(0), along(1), along(2)).try_normalize(1e-9 * h).unwrap_or_else(Vec3::zeros);
-    let foot = x - n * d;
-    // Where two sides are equally near the gradient leads to neither.
-    if distance(&foot).abs() > 0.1 * h {
-        return false;
-    }
-    // A surface that ends at a wall is free up to the wall; one that faces the wall is not.
-    let wall = solids.distance(&foot, h);
-    wall > TOUCHES * h || (wall > -TOUCHES * h && n.dot(&solids.outward(&foot, 0.25 * h)) > -FACES)
 }
