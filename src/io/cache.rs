@@ -6,6 +6,7 @@
 //! CACHE/surface/0001.ply       the liquid's surface with velocity (or .obj, .usdc, .usda)
 //! CACHE/liquid.usda            the surfaces as one animated stage, if they are USD
 //! CACHE/particles/0001.ply     the particles, if asked for
+//! CACHE/cells/0001.vtu         the cells of the simulator `bcc`, if asked for
 //! CACHE/colliders/NAME.ply     solids in their rest pose; poses are in the reports
 //! CACHE/colliders/NAME/0001.ply   solids that deform
 //! CACHE/report/0001.json       the report of a frame
@@ -22,10 +23,12 @@ use super::checkpoint;
 use super::frame::{frame_name, frame_number};
 use super::mesh::{write_obj, write_particles_ply, write_ply};
 use super::usd::{self, UsdFrame};
+use super::vtu::{VtuField, write_lattice};
 use crate::error::{Error, Result};
 use crate::geometry::TriMesh;
 use crate::math::Vec3;
-use crate::scene::{Fps, Look, Scene, SurfaceFormat};
+use crate::scene::{Fps, Look, Scene, SimulatorType, SurfaceFormat};
+use crate::simulation::CellsView;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -33,7 +36,7 @@ use std::path::{Path, PathBuf};
 /// The version of the cache layout.
 pub const CACHE_VERSION: u32 = 1;
 /// Folders whose files are named by frames.
-const FRAME_FOLDERS: [&str; 3] = ["surface", "particles", "report"];
+const FRAME_FOLDERS: [&str; 4] = ["surface", "particles", "cells", "report"];
 
 /// What is in a cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +58,9 @@ pub struct Manifest {
     pub surface: SurfaceFormat,
     /// Whether particles are written.
     pub particles: bool,
+    /// Whether cells are written.
+    #[serde(default)]
+    pub cells: bool,
     pub colliders: Vec<ManifestCollider>,
 }
 
@@ -80,6 +86,7 @@ impl Manifest {
             bounds: scene.domain.as_ref().map(|d| [d.min, d.max]),
             surface: scene.outputs.surface,
             particles: scene.outputs.particles,
+            cells: scene.outputs.cells && scene.simulator.kind == SimulatorType::Bcc,
             colliders: Vec::new(),
         }
     }
@@ -105,6 +112,11 @@ impl Manifest {
     pub fn surface_file(&self, cache: &Path, frame: i64) -> Option<PathBuf> {
         let extension = extension(self.surface)?;
         Some(cache.join("surface").join(frame_name(frame)).with_extension(extension))
+    }
+
+    /// The file of a frame's cells.
+    pub fn cells_file(cache: &Path, frame: i64) -> PathBuf {
+        cache.join("cells").join(frame_name(frame) + ".vtu")
     }
 
     /// The file of a frame's report.
@@ -167,6 +179,7 @@ impl CacheWriter {
             let wanted = match name {
                 "surface" => scene.outputs.surface != SurfaceFormat::None,
                 "particles" => scene.outputs.particles,
+                "cells" => writer.manifest.cells,
                 _ => true,
             };
             if wanted {
@@ -272,6 +285,17 @@ impl CacheWriter {
         atomic::write_with(&path, |out| write_particles_ply(x, id, radius, velocity, &[], out))
     }
 
+    /// Write the cells of a frame with pressure, the liquid's distance and velocity.
+    pub fn write_cells(&self, frame: i64, cells: &CellsView) -> Result<()> {
+        let velocity: Vec<f64> = cells.velocity.iter().flat_map(|v| [v.x, v.y, v.z]).collect();
+        let fields = [
+            VtuField { name: "pressure", width: 1, data: cells.pressure },
+            VtuField { name: "liquid", width: 1, data: cells.liquid },
+            VtuField { name: "velocity", width: 3, data: &velocity },
+        ];
+        write_lattice(&Manifest::cells_file(&self.folder, frame), cells.lattice, &[], &fields)
+    }
+
     /// Write the report of a frame and list the frame: from here on it is whole.
     pub fn finish_frame(&mut self, frame: i64, report: &impl Serialize) -> Result<()> {
         self.write_json(&Manifest::report_file(&self.folder, frame), report)?;
@@ -332,7 +356,7 @@ fn frames_present(folder: &Path) -> Result<Vec<PathBuf>> {
         for entry in entries {
             let path = entry.map_err(|e| atomic::explain(folder, &e))?.path();
             let stem = path.file_stem().and_then(|s| s.to_str()).and_then(frame_number);
-            let endings = ["ply", "obj", "usdc", "usda", "json"];
+            let endings = ["ply", "obj", "usdc", "usda", "vtu", "json"];
             let known = path.extension().is_some_and(|e| endings.iter().any(|known| e == *known));
             if stem.is_some() && known {
                 found.push(path);

@@ -7,6 +7,7 @@
 
 use super::atomic;
 use crate::error::{Error, Result};
+use crate::math::Vec3;
 use crate::math::elementary::cbrt;
 use crate::mesh::bcc::Lattice;
 use std::io::{self, Write};
@@ -126,6 +127,75 @@ fn write_array<const N: usize>(
     values.into_iter().try_for_each(|v| out.write_all(&v))
 }
 
+/// Tets with values, as read back from a file that [`write_lattice`] wrote.
+#[derive(Clone, Debug, Default)]
+pub struct VtuMesh {
+    pub points: Vec<Vec3>,
+    pub tets: Vec<[u32; 4]>,
+    fields: Vec<(String, Vec<f32>)>,
+}
+
+impl VtuMesh {
+    /// The numbers of a field in the tets.
+    pub fn field(&self, name: &str) -> Option<&[f32]> {
+        self.fields.iter().find(|(n, _)| n == name).map(|(_, values)| values.as_slice())
+    }
+}
+
+/// Read the tets of a file that [`write_lattice`] wrote, and their fields of 32-bit numbers.
+pub fn read_mesh(path: &Path) -> Result<VtuMesh> {
+    let bytes = std::fs::read(path).map_err(|e| Error::io(path, &e))?;
+    let wrong = |message: &str| Error::Format {
+        file: path.display().to_string(),
+        place: "header".into(),
+        message: message.into(),
+    };
+    let start = bytes.windows(2).position(|w| w == b"\n_").ok_or_else(|| wrong("no appended data"))? + 2;
+    let text = std::str::from_utf8(&bytes[..start]).map_err(|_| wrong("not text"))?;
+    let mut mesh = VtuMesh::default();
+    for line in text.lines().filter(|l| l.contains("<DataArray")) {
+        let name = attribute(line, "Name").ok_or_else(|| wrong("an array without a name"))?;
+        let offset: usize = attribute(line, "offset")
+            .and_then(|o| o.parse().ok())
+            .ok_or_else(|| wrong("an array without an offset"))?;
+        let data = array_at(&bytes, start + offset).ok_or_else(|| wrong("an array ends too early"))?;
+        let words = || data.chunks_exact(4).map(|c| [c[0], c[1], c[2], c[3]]);
+        match (name, attribute(line, "type")) {
+            ("Points", _) => {
+                let number = |c: &[u8]| f64::from_le_bytes(std::array::from_fn(|i| c[i]));
+                let point = |c: &[u8]| Vec3::new(number(&c[..8]), number(&c[8..16]), number(&c[16..24]));
+                mesh.points = data.chunks_exact(24).map(point).collect();
+            }
+            ("connectivity", _) => {
+                let all: Vec<u32> = words().map(u32::from_le_bytes).collect();
+                mesh.tets = all.chunks_exact(4).map(|v| [v[0], v[1], v[2], v[3]]).collect();
+            }
+            (name, Some("Float32")) => {
+                mesh.fields.push((name.to_string(), words().map(f32::from_le_bytes).collect()));
+            }
+            _ => {}
+        }
+    }
+    let (points, tets) = (mesh.points.len() as u32, mesh.tets.len());
+    mesh.fields.retain(|(_, values)| values.len() == tets);
+    match mesh.tets.as_flattened().iter().all(|v| *v < points) {
+        true => Ok(mesh),
+        false => Err(wrong("a tet has a corner that is not there")),
+    }
+}
+
+/// The value of an attribute of an element.
+fn attribute<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    line.split(&format!(" {name}=\"")).nth(1)?.split('"').next()
+}
+
+/// The bytes of the array whose length stands at a place.
+fn array_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
+    let size = bytes.get(at..at + 8)?;
+    let size = u64::from_le_bytes(std::array::from_fn(|i| size[i])) as usize;
+    bytes.get(at + 8..(at + 8).checked_add(size)?)
+}
+
 /// The cube root of the volume of each cell, m.
 fn cell_widths(lattice: &Lattice) -> Vec<f64> {
     lattice.cell_volumes().into_iter().map(cbrt).collect()
@@ -134,7 +204,6 @@ fn cell_widths(lattice: &Lattice) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::Vec3;
     use crate::mesh::bcc::{Octree, OctreeDomain};
 
     fn lattice() -> Lattice {
@@ -169,6 +238,10 @@ mod tests {
         ];
         write_lattice(&path, &l, &fields[..1], &fields[1..]).unwrap();
         let bytes = std::fs::read(&path).unwrap();
+        let back = read_mesh(&path).unwrap();
+        assert_eq!(back.tets, l.tets.vertices);
+        assert_eq!(back.points[7], l.vertex(7));
+        assert_eq!(back.field("width").unwrap().len(), l.tets.vertices.len());
         std::fs::remove_file(&path).unwrap();
         let start = bytes.windows(2).position(|w| w == b"\n_").unwrap() + 2;
         let text = String::from_utf8_lossy(&bytes[..start]).into_owned();

@@ -255,7 +255,7 @@ pub struct Simulator {
     pub substeps_max: u32,
     /// Hold the volume of the liquid.
     pub volume_lock: bool,
-    /// Particles in a cell that is full.
+    /// Particles in a cell that is full; with `bcc` markers in a cell at the surface.
     pub particles_per_cell: u32,
     /// Keep particles only this many cells below the surface, and let the grid alone carry deeper water; 0
     /// keeps them everywhere. Faster and smaller for deep water; particles come and go below the band.
@@ -264,6 +264,9 @@ pub struct Simulator {
     pub surface_smoothing: f64,
     /// Relative residual at which the pressure solve stops.
     pub pressure_tolerance: f64,
+    /// How many times wider than at the surface cells may be in the deep and in the air: 1, 2, 4, … 64; used by
+    /// the simulator `bcc`.
+    pub detail: u32,
 }
 
 impl Default for Simulator {
@@ -280,6 +283,7 @@ impl Default for Simulator {
             narrow_band: 0,
             surface_smoothing: 1.0,
             pressure_tolerance: 1e-6,
+            detail: 8,
         }
     }
 }
@@ -291,6 +295,8 @@ pub enum SimulatorType {
     /// Particles on a staggered grid.
     #[default]
     Mac,
+    /// A level set over tetrahedra that are fine at the surface and wide elsewhere.
+    Bcc,
 }
 
 /// How velocity goes between particles and grid.
@@ -316,6 +322,9 @@ pub struct Outputs {
     /// quarters of a cell when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_overlap: Option<f64>,
+    /// Write the cells on which pressure is solved as VTU, for `meniscus preview --cells` and ParaView; only the
+    /// simulator `bcc` has them.
+    pub cells: bool,
     /// Write the meshes of the colliders, for previews.
     #[serde(default = "yes")]
     pub colliders: bool,
@@ -329,6 +338,7 @@ impl Default for Outputs {
             surface: SurfaceFormat::Ply,
             particles: false,
             wall_overlap: None,
+            cells: false,
             colliders: true,
             checkpoint_every: 10,
         }

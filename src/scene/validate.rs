@@ -168,6 +168,10 @@ impl Scene {
         if s.narrow_band != 0 {
             range("simulator.narrow_band", f64::from(s.narrow_band), 3.0, 1000.0)?;
         }
+        if !s.detail.is_power_of_two() || s.detail > 64 {
+            let message = format!("{} is no power of two from 1 to 64", s.detail);
+            return Err(Error::scene("simulator.detail", message));
+        }
         range("simulator.substeps_min", f64::from(s.substeps_min), 1.0, 1e5)?;
         range("simulator.substeps_max", f64::from(s.substeps_max), 0.0, 1e5)?;
         if s.substeps_max != 0 && s.substeps_max < s.substeps_min {

@@ -3,6 +3,7 @@
 //! A simulator keeps its last whole state until [`Liquid::commit`]; a stage that fails or is
 //! cancelled leads to [`Liquid::abandon`], and nothing has happened.
 
+use super::bcc::CellsView;
 use super::report::Limit;
 use super::state::{Reader, Writer};
 use crate::cancel::Cancel;
@@ -80,6 +81,10 @@ pub trait Liquid: Send + Sync {
     fn particles(&self) -> &Particles;
     /// The surface for pictures, entering solids by `overlap` metres.
     fn surface(&self, overlap: f64) -> Result<TriMesh>;
+    /// The cells on which pressure is solved, if they are worth looking at.
+    fn cells(&self) -> Option<CellsView<'_>> {
+        None
+    }
     /// Volume that each emitter has given so far, m³.
     fn emitted(&self) -> &[f64];
     fn bytes(&self) -> usize;

@@ -4,6 +4,7 @@
 //! goes to the next frame in as many substeps as the clock asks for; everything else reads. Work runs
 //! in a pool of threads that the simulation owns, while the caller's thread reports progress.
 
+mod bcc;
 mod clock;
 mod feed;
 mod forces;
@@ -27,6 +28,7 @@ use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
 use crate::math::{Aabb, Mat3, Vec3};
 use crate::scene::{Look, Scene, SimulatorType, Transfer};
+use bcc::{Bcc, BccOptions};
 use clock::{Clock, MANY_SUBSTEPS};
 use feed::Feed;
 use forces::Forces;
@@ -41,6 +43,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 use world::{Loader, World, named};
 
+pub use bcc::CellsView;
 pub use geometry::GeometryOf;
 pub use pool::Pool;
 
@@ -116,7 +119,7 @@ impl Simulation {
             world,
             sources,
             feeds,
-            liquid: Box::new(liquid),
+            liquid,
             frame,
             unfinished: None,
             settings: settings.clone(),
@@ -212,6 +215,11 @@ impl Simulation {
 
     pub fn particles(&self) -> &Particles {
         self.liquid.particles()
+    }
+
+    /// The cells on which pressure is solved, for simulators whose cells vary.
+    pub fn cells(&self) -> Option<CellsView<'_>> {
+        self.liquid.cells()
     }
 
     /// The colliders' triangles at the present frame, for pictures.
@@ -412,12 +420,22 @@ fn refuse_unsupported(scene: &Scene) -> Result<()> {
         Err(Error::Unsupported { what: what.to_string(), message: message.to_string() })
     };
     if !scene.bodies.is_empty() {
-        return unsupported("bodies", "the simulator 'mac' has no floating bodies; use colliders");
+        return unsupported("bodies", "the simulators have no floating bodies; use colliders");
     }
     if scene.liquids.len() > 1 {
-        return unsupported("liquids", "the simulator 'mac' has one liquid; remove the others");
+        return unsupported("liquids", "the simulators have one liquid; remove the others");
     }
-    let SimulatorType::Mac = scene.simulator.kind;
+    if scene.simulator.kind == SimulatorType::Bcc {
+        let Some(domain) = &scene.domain else {
+            return unsupported("domain", "the simulator 'bcc' needs a domain; give one");
+        };
+        if (0..3).any(|a| domain.max[a] - domain.min[a] < 1.5 * scene.cell()) {
+            return unsupported(
+                "domain",
+                "the simulator 'bcc' is three-dimensional; use 'mac' for one layer of cells",
+            );
+        }
+    }
     Ok(())
 }
 
@@ -440,7 +458,12 @@ fn initial_regions(loader: &Loader) -> Result<Vec<(Object, Vec3, Mat3)>> {
 }
 
 /// The liquid at the first frame.
-fn start(scene: &Scene, solids: &Solids, regions: &[(Object, Vec3, Mat3)], emitters: usize) -> Result<Mac> {
+fn start(
+    scene: &Scene,
+    solids: &Solids,
+    regions: &[(Object, Vec3, Mat3)],
+    emitters: usize,
+) -> Result<Box<dyn Liquid>> {
     let frame = scene.frames[0] as f64;
     let mut placed = Vec::new();
     for (object, v, gradient) in regions {
@@ -462,7 +485,10 @@ fn start(scene: &Scene, solids: &Solids, regions: &[(Object, Vec3, Mat3)], emitt
         }
         volumes.push(InitialVolume { distance, bounds, velocity });
     }
-    Mac::new(mac_options(scene), solids, &volumes, emitters)
+    Ok(match scene.simulator.kind {
+        SimulatorType::Mac => Box::new(Mac::new(mac_options(scene), solids, &volumes, emitters)?),
+        SimulatorType::Bcc => Box::new(Bcc::new(bcc_options(scene), solids, &volumes, emitters)?),
+    })
 }
 
 /// The part of a box that is in the domain.
@@ -492,6 +518,24 @@ fn mac_options(scene: &Scene) -> MacOptions {
         narrow_band: f64::from(o.narrow_band),
         smoothing: o.surface_smoothing,
         seed: scene.seed,
+    }
+}
+
+fn bcc_options(scene: &Scene) -> BccOptions {
+    let o = &scene.simulator;
+    let domain = scene.domain.clone().map(|d| (Aabb::new(d.min.into(), d.max.into()), d.sides));
+    let (domain, sides) = domain.unwrap_or((Aabb::empty(), Default::default()));
+    BccOptions {
+        cell: scene.cell(),
+        depth: o.detail.max(1).ilog2(),
+        domain,
+        open: [0, 1, 2].map(|a| sides.open(a)),
+        cfl: o.cfl,
+        density: scene.liquids.first().map_or(1000.0, |l| l.density()),
+        tolerance: o.pressure_tolerance,
+        volume_lock: o.volume_lock,
+        blend: o.flip_blend,
+        markers: o.particles_per_cell as usize,
     }
 }
 

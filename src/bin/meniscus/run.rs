@@ -267,6 +267,9 @@ fn write_frame(
         let particles = simulation.particles();
         cache.write_particles(report.frame, &particles.position, &particles.id, &particles.velocity)?;
     }
+    if let (true, Some(cells)) = (scene.outputs.cells, simulation.cells()) {
+        cache.write_cells(report.frame, &cells)?;
+    }
     if scene.outputs.colliders {
         for collider in simulation.collider_meshes().iter().filter(|c| c.deforms) {
             cache.write_deformed(report.frame, collider.name, &collider.mesh)?;

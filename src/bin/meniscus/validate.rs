@@ -8,7 +8,7 @@ use meniscus::{Cancel, Error, Result};
 
 #[derive(Args, Clone, Debug)]
 pub struct ValidateArgs {
-    /// The simulator, mac, or stokes for the published tables of the Stokes solver
+    /// The simulator, mac or bcc, or stokes for the published tables of the Stokes solver
     pub simulator: String,
     /// Only this case; may be repeated
     #[arg(long = "case", value_name = "NAME")]

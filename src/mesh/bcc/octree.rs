@@ -208,6 +208,15 @@ impl Octree {
         &self.refined
     }
 
+    /// The level and the place of every refined cell, in the order of the nodes.
+    pub fn refined_cells(&self) -> Vec<[u32; 4]> {
+        let cell = |&node: &u32| {
+            let [x, y, z] = morton_decode(self.keys[node as usize]);
+            [self.level(node) as u32, x, y, z]
+        };
+        self.refined.iter().map(cell).collect()
+    }
+
     /// Which of the refined nodes a node with children is.
     #[inline]
     pub(super) fn rank(&self, first_child: u32) -> usize {

@@ -79,7 +79,7 @@ pub fn sloshing(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
 }
 
 /// The closed mesh of what is below a curve y(x), from well under the floor.
-fn slab_below(height: impl Fn(f64) -> f64, [x0, x1]: [f64; 2], [z0, z1]: [f64; 2]) -> TriMesh {
+pub fn slab_below(height: impl Fn(f64) -> f64, [x0, x1]: [f64; 2], [z0, z1]: [f64; 2]) -> TriMesh {
     const PIECES: u32 = 192;
     let bottom = -0.25;
     let mut mesh = TriMesh::default();

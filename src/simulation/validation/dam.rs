@@ -20,18 +20,18 @@ use crate::geometry::TriMesh;
 use crate::math::Vec3;
 use serde_json::json;
 
-const HEIGHT: f64 = 0.3;
-const LENGTH: f64 = 1.61;
+pub const HEIGHT: f64 = 0.3;
+pub const LENGTH: f64 = 1.61;
 /// Where gauges stand, m, and the published moment at which they answer.
-const ARRIVALS: [(f64, f64); 3] = [(0.865, 1.03), (1.114, 1.66), (1.3625, 2.17)];
+pub const ARRIVALS: [(f64, f64); 3] = [(0.865, 1.03), (1.114, 1.66), (1.3625, 2.17)];
 /// The depth from which on they answer, over H, and half the width of the column that they see, m.
-const ANSWERS: [f64; 2] = [0.065, 0.01];
+pub const ANSWERS: [f64; 2] = [0.065, 0.01];
 /// The published moment at which the tip strikes the far wall.
-const STRUCK: f64 = 2.44;
+pub const STRUCK: f64 = 2.44;
 /// Moments, and the published depth 0.3 m from the end wall.
-const DEPTHS: [(f64, f64); 5] = [(1.0, 0.931), (2.0, 0.783), (3.0, 0.633), (4.0, 0.501), (5.0, 0.402)];
+pub const DEPTHS: [(f64, f64); 5] = [(1.0, 0.931), (2.0, 0.783), (3.0, 0.633), (4.0, 0.501), (5.0, 0.402)];
 /// Where the depth is measured, m, and half the width of the column.
-const GAUGE: [f64; 2] = [0.3, 0.02];
+pub const GAUGE: [f64; 2] = [0.3, 0.02];
 
 /// When the front arrives, and how the reservoir empties.
 pub fn dam_break(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {

@@ -9,10 +9,12 @@
 mod basin;
 mod dam;
 mod drop;
+mod lattice;
 mod measure;
 mod pour;
 mod splash;
 pub mod stokes;
+mod tracking;
 
 use super::{Settings, Simulation};
 use crate::cancel::Cancel;
@@ -75,18 +77,37 @@ const MAC: [(&str, Case); 8] = [
     ("pour", pour::pour),
 ];
 
+/// The cases of the simulator `bcc`.
+const BCC: [(&str, Case); 7] = [
+    ("still-tilted", lattice::still_tilted),
+    ("still-ball", lattice::still_ball),
+    ("free-fall", lattice::free_fall),
+    ("sloshing", lattice::sloshing),
+    ("dam-break", lattice::dam_break),
+    ("notched-disk", tracking::notched_disk),
+    ("vortex-ball", tracking::ball_in_a_vortex),
+];
+
+/// The cases of a simulator.
+fn cases_of(simulator: &str) -> Result<&'static [(&'static str, Case)]> {
+    match simulator {
+        "mac" => Ok(&MAC),
+        "bcc" => Ok(&BCC),
+        _ => {
+            Err(Error::invalid("simulator", format!("there is none called \"{simulator}\"; use mac or bcc")))
+        }
+    }
+}
+
 /// The names of the cases of a simulator.
 pub fn cases(simulator: &str) -> Result<Vec<&'static str>> {
-    match simulator {
-        "mac" => Ok(MAC.iter().map(|(name, _)| *name).collect()),
-        _ => Err(Error::invalid("simulator", format!("there is none called \"{simulator}\"; use mac"))),
-    }
+    Ok(cases_of(simulator)?.iter().map(|(name, _)| *name).collect())
 }
 
 /// Run one case of a simulator.
 pub fn run(simulator: &str, case: &str, effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
     let known = cases(simulator)?;
-    let Some((_, run)) = MAC.iter().find(|(name, _)| *name == case) else {
+    let Some((_, run)) = cases_of(simulator)?.iter().find(|(name, _)| *name == case) else {
         return Err(Error::invalid("case", format!("no case \"{case}\"; known are {}", known.join(", "))));
     };
     let start = Instant::now();

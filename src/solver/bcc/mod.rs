@@ -1,9 +1,11 @@
 //! The discrete equations on the graded lattice.
 
+mod carry;
 mod embedded;
 mod reconstruct;
 mod velocity;
 
+pub use carry::Carrier;
 pub use embedded::{Cut, Embedded, open_shares};
-pub use reconstruct::reconstruct;
-pub use velocity::LatticeVelocity;
+pub use reconstruct::{extend, fit_cells, reconstruct};
+pub use velocity::{LatticeValues, LatticeVelocity};

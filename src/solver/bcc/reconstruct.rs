@@ -16,18 +16,40 @@ const LEAST_DETERMINANT: f64 = 1e-3;
 
 /// Velocity at the circumcentre of each cell, from the faces that are `known`, continued over `layers` cells.
 pub fn reconstruct(lattice: &Lattice, velocity: &[f64], known: &[bool], layers: usize) -> Result<Vec<Vec3>> {
+    let mut fitted = fit_cells(lattice, velocity, known)?;
+    extend(lattice, &mut fitted, layers);
+    Ok(fitted.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+/// Fill cells without a velocity with the mean of their neighbours, layer by layer.
+pub fn extend(lattice: &Lattice, fitted: &mut [Option<Vec3>], layers: usize) {
+    let beside = |fitted: &[Option<Vec3>], cells: &[u32]| -> Vec<u32> {
+        let unknown = |c: &u32| across(lattice, *c as usize).filter(|n| fitted[*n].is_none());
+        let mut found: Vec<u32> = cells.par_iter().flat_map_iter(|c| unknown(c).map(|n| n as u32)).collect();
+        found.par_sort_unstable();
+        found.dedup();
+        found
+    };
+    let known: Vec<u32> =
+        (0..fitted.len() as u32).into_par_iter().filter(|&c| fitted[c as usize].is_some()).collect();
+    let mut front = beside(fitted, &known);
+    for _ in 0..layers {
+        let means: Vec<Option<Vec3>> =
+            front.par_iter().map(|&c| mean_of_neighbours(lattice, fitted, c as usize)).collect();
+        front.iter().zip(means).for_each(|(&c, mean)| fitted[c as usize] = mean);
+        front = beside(fitted, &front);
+    }
+}
+
+/// Velocity at the circumcentre of each cell whose known faces span space.
+pub fn fit_cells(lattice: &Lattice, velocity: &[f64], known: &[bool]) -> Result<Vec<Option<Vec3>>> {
     let faces = lattice.faces.cells.len();
     if velocity.len() != faces || known.len() != faces {
         let message = format!("{} velocities and {} marks for {faces} faces", velocity.len(), known.len());
         return Err(Error::invalid("face velocity", message));
     }
-    let fit = |cell: usize| fit(lattice, velocity, known, cell);
-    let mut fitted: Vec<Option<Vec3>> = (0..lattice.cells()).into_par_iter().map(fit).collect();
-    for _ in 0..layers {
-        let next = |cell: usize| fitted[cell].or_else(|| mean_of_neighbours(lattice, &fitted, cell));
-        fitted = (0..lattice.cells()).into_par_iter().map(next).collect();
-    }
-    Ok(fitted.into_iter().map(Option::unwrap_or_default).collect())
+    let cells = (0..lattice.cells()).into_par_iter();
+    Ok(cells.map(|cell| fit(lattice, velocity, known, cell)).collect())
 }
 
 /// The vector that fits the known faces of a cell best, if they span space.
@@ -47,13 +69,17 @@ fn fit(lattice: &Lattice, velocity: &[f64], known: &[bool], cell: usize) -> Opti
     normals.try_inverse().map(|inverse| inverse * right)
 }
 
-fn mean_of_neighbours(lattice: &Lattice, fitted: &[Option<Vec3>], cell: usize) -> Option<Vec3> {
-    let across = lattice.faces_of(cell).iter().map(|&f| {
+/// The cells beside a cell.
+fn across(lattice: &Lattice, cell: usize) -> impl Iterator<Item = usize> {
+    lattice.faces_of(cell).iter().map(move |&f| {
         let [a, b] = lattice.faces.cells[f as usize].map(|c| c as usize);
         if a == cell { b } else { a }
-    });
+    })
+}
+
+fn mean_of_neighbours(lattice: &Lattice, fitted: &[Option<Vec3>], cell: usize) -> Option<Vec3> {
     let (mut sum, mut count) = (Vec3::zeros(), 0);
-    for v in across.filter_map(|c| fitted[c]) {
+    for v in across(lattice, cell).filter_map(|c| fitted[c]) {
         sum += v;
         count += 1;
     }

@@ -13,20 +13,47 @@
 //! Paths use the third-order rule of Ralston [Ral62]: x′ = x + Δt (2k₁ + 3k₂ + 4k₃)/9.
 
 use crate::error::{Error, Result};
+use crate::field::VelocityField;
 use crate::math::Vec3;
 use crate::mesh::bcc::{Edges, Lattice, NONE, barycentric};
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// A point this far outside a tet, in shares, still counts as inside.
 const ROUNDING: f64 = 1e-9;
+
+/// The numbers of a velocity field: at circumcentres, and the means that follow from them.
+#[derive(Clone, Debug, Default)]
+pub struct LatticeValues {
+    pub at_cells: Vec<Vec3>,
+    at_vertices: Vec<Vec3>,
+    at_edges: Vec<Vec3>,
+}
+
+impl LatticeValues {
+    /// From velocities at circumcentres.
+    pub fn new(lattice: &Lattice, edges: &Edges, at_cells: Vec<Vec3>) -> Result<Self> {
+        if lattice.octree().domain().periodic {
+            return Err(Error::Unsupported {
+                what: "a velocity field".into(),
+                message: "the domain is periodic; use walls".into(),
+            });
+        }
+        if at_cells.len() != lattice.cells() || edges.of_face.len() != lattice.faces.cells.len() {
+            let message = format!("{} velocities for {} cells", at_cells.len(), lattice.cells());
+            return Err(Error::invalid("velocity field", message));
+        }
+        let (at_vertices, at_edges) =
+            rayon::join(|| vertex_means(lattice, &at_cells), || edge_means(lattice, edges, &at_cells));
+        Ok(Self { at_cells, at_vertices, at_edges })
+    }
+}
 
 /// A continuous velocity field over a lattice.
 pub struct LatticeVelocity<'a> {
     lattice: &'a Lattice,
     edges: &'a Edges,
-    at_cells: Vec<Vec3>,
-    at_vertices: Vec<Vec3>,
-    at_edges: Vec<Vec3>,
+    values: Cow<'a, LatticeValues>,
 }
 
 /// A tet of a diamond that holds a point: its values and their shares.
@@ -39,19 +66,13 @@ struct Piece {
 impl<'a> LatticeVelocity<'a> {
     /// From velocities at circumcentres.
     pub fn new(lattice: &'a Lattice, edges: &'a Edges, at_cells: Vec<Vec3>) -> Result<Self> {
-        if lattice.octree().domain().periodic {
-            return Err(Error::Unsupported {
-                what: "a velocity field".into(),
-                message: "the domain is periodic; use walls".into(),
-            });
-        }
-        if at_cells.len() != lattice.cells() || edges.of_face.len() != lattice.faces.cells.len() {
-            let message = format!("{} velocities for {} cells", at_cells.len(), lattice.cells());
-            return Err(Error::invalid("velocity field", message));
-        }
-        let at_vertices = vertex_means(lattice, &at_cells);
-        let at_edges = edge_means(lattice, edges, &at_cells);
-        Ok(Self { lattice, edges, at_cells, at_vertices, at_edges })
+        let values = Cow::Owned(LatticeValues::new(lattice, edges, at_cells)?);
+        Ok(Self { lattice, edges, values })
+    }
+
+    /// A view of numbers that were made for this lattice.
+    pub fn of(lattice: &'a Lattice, edges: &'a Edges, values: &'a LatticeValues) -> Self {
+        Self { lattice, edges, values: Cow::Borrowed(values) }
     }
 
     /// Velocity at a point; outside the domain that of the nearest point inside.
@@ -59,7 +80,7 @@ impl<'a> LatticeVelocity<'a> {
         let x = self.lattice.octree().domain().clamp(x);
         let cell = self.lattice.tets.cell[self.lattice.locate(&x)];
         let faces = self.lattice.faces_of(cell as usize);
-        let Some(face) = self.facing(cell, faces, &x) else { return self.at_cells[cell as usize] };
+        let Some(face) = self.facing(cell, faces, &x) else { return self.values.at_cells[cell as usize] };
         let mut best = self.in_diamond(face, &x);
         if best.inside < -ROUNDING {
             // A circumcentre outside its own cell reaches into this one: look at the diamonds next door.
@@ -104,7 +125,7 @@ impl<'a> LatticeVelocity<'a> {
         let x = self.lattice.octree().domain().clamp(x);
         let tet = self.lattice.locate(&x);
         let shares = self.lattice.barycentric(tet, &x);
-        let corners = self.lattice.tets.vertices[tet].map(|v| self.at_vertices[v as usize]);
+        let corners = self.lattice.tets.vertices[tet].map(|v| self.values.at_vertices[v as usize]);
         corners.iter().zip(shares).map(|(v, s)| v * s).sum()
     }
 
@@ -135,17 +156,17 @@ impl<'a> LatticeVelocity<'a> {
         let cells = self.lattice.faces.cells[face];
         let [a, b] = cells.map(|c| self.lattice.circumcentre(c));
         let Some(edge) = self.edge_facing(face, x) else {
-            return Piece { value: self.at_cells[cells[0] as usize], inside: f64::NEG_INFINITY };
+            return Piece { value: self.values.at_cells[cells[0] as usize], inside: f64::NEG_INFINITY };
         };
         let ends = self.edges.ends[edge as usize];
         let [s, t] = ends.map(|v| self.lattice.vertex(v));
         // The nearer end: the plane through a, b and the middle divides the two.
         let nearer = ((x - s).norm_squared() > (x - t).norm_squared()) as usize;
         let shares = barycentric(&[[s, t][nearer], (s + t) * 0.5, a, b], x);
-        let value = self.at_vertices[ends[nearer] as usize] * shares[0]
-            + self.at_edges[edge as usize] * shares[1]
-            + self.at_cells[cells[0] as usize] * shares[2]
-            + self.at_cells[cells[1] as usize] * shares[3];
+        let value = self.values.at_vertices[ends[nearer] as usize] * shares[0]
+            + self.values.at_edges[edge as usize] * shares[1]
+            + self.values.at_cells[cells[0] as usize] * shares[2]
+            + self.values.at_cells[cells[1] as usize] * shares[3];
         Piece { value, inside: shares.iter().copied().fold(f64::INFINITY, f64::min) }
     }
 
@@ -167,6 +188,12 @@ impl<'a> LatticeVelocity<'a> {
             }
         }
         found
+    }
+}
+
+impl VelocityField for LatticeVelocity<'_> {
+    fn velocities(&self, x: &[Vec3], out: &mut [Vec3]) {
+        out.iter_mut().zip(x).for_each(|(u, x)| *u = self.sample(x));
     }
 }
 

@@ -86,6 +86,16 @@ impl Cache {
         }
     }
 
+    /// The file of a frame's cells.
+    pub fn cells_file(&self, frame: i64) -> Result<PathBuf> {
+        if !self.manifest.cells {
+            let message =
+                "the run wrote no cells; run it with the simulator bcc and --set outputs.cells=true";
+            return Err(Error::invalid("--cells", message));
+        }
+        Ok(Manifest::cells_file(&self.folder, frame))
+    }
+
     fn report(&self, frame: i64) -> Result<Report> {
         let path = Manifest::report_file(&self.folder, frame);
         let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, &e))?;

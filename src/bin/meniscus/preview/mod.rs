@@ -7,6 +7,7 @@ mod body;
 mod cache;
 mod camera;
 mod caption;
+mod cells;
 mod environment;
 pub(super) mod font;
 mod ground;
@@ -31,6 +32,7 @@ pub use stage::RenderScene;
 use super::terminal::say;
 use cache::Cache;
 use caption::draw_speed_legend;
+use cells::CellColour;
 use image::{Image, write_animation};
 use indicatif::{ProgressBar, ProgressStyle};
 use liquid_look::liquid_look;
@@ -78,6 +80,9 @@ pub struct PreviewArgs {
     /// Speed of the lightest colour of `--shade speed`, m/s [default: the fastest of the liquid]
     #[arg(long, value_name = "SPEED")]
     pub top_speed: Option<f64>,
+    /// Draw the cells instead, cut away in the middle, coloured by size or pressure; needs `outputs.cells`
+    #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "size", value_name = "COLOUR")]
+    pub cells: Option<CellColour>,
     /// Camera: where it stands, what it looks at, vertical angle of view [default: automatic]
     #[arg(long, value_name = "ex,ey,ez,tx,ty,tz[,fov]", value_parser = Camera::parse, allow_hyphen_values = true)]
     pub camera: Option<Camera>,
@@ -144,6 +149,7 @@ struct Studio {
     tint: image::Rgb,
     ground: Option<f64>,
     quality: Quality,
+    cells: Option<CellColour>,
 }
 
 impl Studio {
@@ -178,12 +184,14 @@ impl Studio {
         let ground = number("--ground", args.ground)?.unwrap_or(overview.ground);
         let (own_shade, tint) = liquid_look(&cache.folder);
         let shade = match args.shade {
+            _ if args.cells.is_some() => Shade::Speed { max: 1.0 },
             ShadeChoice::Water => own_shade,
             ShadeChoice::Clay => Shade::CLAY,
             ShadeChoice::Speed => Shade::Speed { max: top_speed },
         };
         let ground = (!args.no_ground).then_some(ground);
-        Ok(Self { cache, overview, camera, size, shade, tint, ground, quality: args.quality })
+        let (quality, cells) = (args.quality, args.cells);
+        Ok(Self { cache, overview, camera, size, shade, tint, ground, quality, cells })
     }
 
     /// Write all that was asked for; returns the files.
@@ -265,7 +273,11 @@ impl Studio {
 
     /// One frame with its caption.
     fn picture(&self, frame: i64, size: [usize; 2]) -> Result<Image> {
-        let content = self.cache.frame(frame)?;
+        let mut content = self.cache.frame(frame)?;
+        if let Some(colour) = self.cells {
+            let domain = self.cache.domain().unwrap_or(self.overview.bounds);
+            content.surface = cells::cut_away(&self.cache.cells_file(frame)?, &domain, colour)?;
+        }
         let scene = RenderScene {
             surface: Some(&content.surface),
             colliders: &content.colliders,
@@ -279,7 +291,7 @@ impl Studio {
         };
         let mut image = render(&scene, size, self.quality)?;
         content.caption.draw(&mut image);
-        if let Shade::Speed { max } = self.shade {
+        if let (Shade::Speed { max }, None) = (self.shade, self.cells) {
             draw_speed_legend(&mut image, max);
         }
         Ok(image)

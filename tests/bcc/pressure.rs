@@ -1,22 +1,14 @@
 //! Pressure on the graded lattice: still water, moving walls, and convergence at curved boundaries.
 
+use super::support::box_of_one_metre;
 use meniscus::Cancel;
 use meniscus::geometry::fraction;
 use meniscus::math::Vec3;
-use meniscus::mesh::bcc::{Lattice, Octree, OctreeCell, OctreeDomain};
+use meniscus::mesh::bcc::{Lattice, OctreeCell};
 use meniscus::solver::bcc::{Cut, Embedded, open_shares};
 
-/// A box of 1 m with four root cells along each side, halved up to `depth` times.
 fn lattice(depth: u32, wants: impl Fn(&OctreeCell) -> bool + Sync) -> Lattice {
-    let domain = OctreeDomain {
-        origin: Vec3::zeros(),
-        roots: [4; 3],
-        root_width: 0.25,
-        depth,
-        periodic: false,
-        max_leaves: 1 << 22,
-    };
-    Lattice::new(Octree::new(domain, wants).unwrap()).unwrap()
+    box_of_one_metre(Vec3::zeros(), depth, wants)
 }
 
 /// Three sizes of cells side by side, the steps between them oblique and across every surface. The size goes

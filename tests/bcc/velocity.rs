@@ -1,21 +1,13 @@
 //! Velocity on the graded lattice: reconstruction, interpolation, paths, and what interpolation loses.
 
+use super::support::box_of_one_metre;
 use meniscus::Cancel;
 use meniscus::math::Vec3;
-use meniscus::mesh::bcc::{Edges, Lattice, Octree, OctreeCell, OctreeDomain};
+use meniscus::mesh::bcc::{Edges, Lattice, OctreeCell};
 use meniscus::solver::bcc::{Cut, Embedded, LatticeVelocity, open_shares, reconstruct};
 
-/// A box of 1 m.
 fn lattice(depth: u32, wants: impl Fn(&OctreeCell) -> bool + Sync) -> Lattice {
-    let domain = OctreeDomain {
-        origin: Vec3::new(-0.5, -0.5, -0.5),
-        roots: [4; 3],
-        root_width: 0.25,
-        depth,
-        periodic: false,
-        max_leaves: 1 << 22,
-    };
-    Lattice::new(Octree::new(domain, wants).unwrap()).unwrap()
+    box_of_one_metre(Vec3::repeat(-0.5), depth, wants)
 }
 
 /// Fine within a ball off the middle, coarse outside.

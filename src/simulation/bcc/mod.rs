@@ -1,0 +1,263 @@
+//! The simulator `bcc`: pressure on the graded tetrahedral lattice, with the surface at its finest spacing.
+//!
+//! Between substeps the state is: the surface, carried by a tracker of the finest spacing; the lattice, fine in a
+//! band about the surface and growing coarser away from it by `detail` at most; normal velocities of its faces that
+//! keep volume, and whole velocities at its circumcentres, extended beyond the surface; the ledger of volume.
+//!
+//! ```text
+//!     advect_surface    φ along the old velocity; sources, open sides, volume
+//!     remesh            a new lattice, unless the old one is still fine all about the surface
+//!     advect_velocity   from the old lattice to the faces of the new one
+//!     apply_forces      u += Δt g·n
+//!     solve             pressure with embedded boundaries [BXH10]
+//!     finish            velocity at circumcentres, extended into air and solids
+//! ```
+//!
+//! One substep reads the state and writes a second one; only `commit` exchanges them.
+//! Checked by tests/bcc and `meniscus validate bcc`.
+
+mod filling;
+mod mesh;
+mod moving;
+mod output;
+mod saving;
+mod sizing;
+
+use super::liquid::{Amount, Liquid, Solved, Step};
+use super::report::Limit;
+use super::state::{Reader, Writer};
+use crate::error::{Error, Result};
+use crate::field::{Particles, Solids};
+use crate::geometry::TriMesh;
+use crate::math::{Aabb, Vec3};
+use crate::mesh::bcc::OctreeDomain;
+use crate::solver::bcc::{Cut, Embedded, LatticeValues, LatticeVelocity, extend, fit_cells};
+use crate::surface::ParticleLevelSet;
+use mesh::Mesh;
+use std::sync::Arc;
+
+/// Layers of cells over which velocity is extended beyond the liquid: a layer is at least a third of a cell wide.
+const EXTENDED: usize = 20;
+
+/// What does not change during a simulation.
+#[derive(Clone, Debug)]
+pub struct BccOptions {
+    /// Width of the finest octree cells, m.
+    pub cell: f64,
+    /// How often root cells may be halved: the widest cells are 2^depth times as wide as the finest.
+    pub depth: u32,
+    pub domain: Aabb,
+    /// Sides of the domain through which liquid leaves.
+    pub open: [[bool; 2]; 3],
+    /// Finest cells that liquid may cross in a substep.
+    pub cfl: f64,
+    pub density: f64,
+    pub tolerance: f64,
+    pub volume_lock: bool,
+    /// How much of what interpolation loses is given back, 0 to 1.
+    pub blend: f64,
+    /// Markers in a cell at the surface.
+    pub markers: usize,
+}
+
+/// Everything that is known between substeps.
+#[derive(Clone, Debug, Default)]
+struct State {
+    surface: ParticleLevelSet,
+    mesh: Option<Arc<Mesh>>,
+    /// Share of each face that is open.
+    open: Arc<Vec<f64>>,
+    /// Normal velocity of each face, and whether liquid has it.
+    velocity: Vec<f64>,
+    known: Vec<bool>,
+    /// Velocity at circumcentres and its means.
+    values: LatticeValues,
+    pressure: Vec<f64>,
+    /// The liquid's distance at circumcentres.
+    liquid: Vec<f64>,
+    /// Measured volume, and what it should be, m³.
+    volume: f64,
+    expected: f64,
+    emitted: Vec<f64>,
+    /// The greatest speed in the liquid, m/s.
+    fastest: f64,
+}
+
+impl State {
+    fn mesh(&self) -> Result<&Arc<Mesh>> {
+        self.mesh.as_ref().ok_or_else(|| Error::invalid("lattice", "there is none yet"))
+    }
+}
+
+/// The simulator.
+pub struct Bcc {
+    options: BccOptions,
+    octree: OctreeDomain,
+    now: State,
+    /// The state being made.
+    next: State,
+    /// The liquid is known by its surface; there are none.
+    particles: Particles,
+}
+
+/// The lattice of a simulation with its fields, for pictures and files.
+pub struct CellsView<'a> {
+    pub lattice: &'a crate::mesh::bcc::Lattice,
+    /// Pa, zero outside the liquid.
+    pub pressure: &'a [f64],
+    /// Distance to the surface, negative in the liquid, m.
+    pub liquid: &'a [f64],
+    /// m/s.
+    pub velocity: &'a [Vec3],
+}
+
+impl Bcc {
+    fn carried_by<'a>(state: &'a State, mesh: &'a Mesh) -> LatticeVelocity<'a> {
+        LatticeVelocity::of(&mesh.lattice, &mesh.edges, &state.values)
+    }
+
+    /// The velocity at circumcentres from that of the faces, extended and led along walls.
+    fn reconstruct(&mut self, solids: &Solids) -> Result<()> {
+        let mesh = self.next.mesh()?.clone();
+        let lattice = &mesh.lattice;
+        let mut fitted = fit_cells(lattice, &self.next.velocity, &self.next.known)?;
+        let wet = |c: usize| self.next.liquid[c] < 0.0;
+        self.next.fastest = fastest(&fitted, wet);
+        if !self.next.fastest.is_finite() {
+            return Err(Error::diverged("finish", "velocities are not finite"));
+        }
+        let own: Vec<bool> = fitted.iter().map(Option::is_some).collect();
+        extend(lattice, &mut fitted, EXTENDED);
+        let mut at_cells: Vec<Vec3> = fitted.into_iter().map(Option::unwrap_or_default).collect();
+        moving::lead_along_walls(lattice, &self.next.open, &own, solids, self.options.cell, &mut at_cells);
+        self.next.values = LatticeValues::new(lattice, &mesh.edges, at_cells)?;
+        Ok(())
+    }
+}
+
+/// The greatest speed over the cells that count, m/s.
+fn fastest(velocity: &[Option<Vec3>], counts: impl Fn(usize) -> bool + Sync) -> f64 {
+    let of = |r: std::ops::Range<usize>| {
+        r.filter(|c| counts(*c)).filter_map(|c| velocity[c]).fold(0.0f64, |m, v| match v.norm_squared() {
+            v if v.is_nan() => f64::INFINITY,
+            v => m.max(v),
+        })
+    };
+    crate::math::ordered_max(velocity.len(), of).max(0.0).sqrt()
+}
+
+impl Liquid for Bcc {
+    fn max_dt(&self, acceleration: f64) -> Limit {
+        // The speed at the end of the step counts; falling a few cells from rest takes √(2 cfl h/g).
+        let (reach, speed) = (self.options.cfl * self.options.cell, self.now.fastest);
+        let dt = if acceleration > 0.0 {
+            2.0 * reach / (speed + (speed * speed + 4.0 * acceleration * reach).sqrt())
+        } else {
+            reach / speed.max(f64::MIN_POSITIVE)
+        };
+        Limit { dt, rule: "liquid speed" }
+    }
+
+    fn advect_surface(&mut self, step: &Step) -> Result<()> {
+        self.next = State {
+            volume: self.now.volume,
+            expected: self.now.expected,
+            emitted: self.now.emitted.clone(),
+            ..State::default()
+        };
+        self.carry_surface(step)
+    }
+
+    fn remesh(&mut self, step: &Step) -> Result<()> {
+        self.lay_lattice(step)
+    }
+
+    fn advect_velocity(&mut self, step: &Step) -> Result<()> {
+        self.carry_velocity(step)
+    }
+
+    fn apply_forces(&mut self, step: &Step) -> Result<()> {
+        self.push_faces(step)
+    }
+
+    fn solve(&mut self, step: &Step) -> Result<Solved> {
+        let mesh = self.next.mesh()?.clone();
+        let lattice = &mesh.lattice;
+        let State { open, velocity, known, pressure, liquid, .. } = &mut self.next;
+        let cut = Cut { lattice, open, liquid, velocity };
+        let reach = 2.0 * self.octree.root_width;
+        let mut embedded = Embedded::new(&cut, |_| 0.0, |x| step.solids.velocity(x, reach))?;
+        let scale = step.dt / self.options.density;
+        let done = embedded.project(scale, pressure, self.options.tolerance, step.cancel)?;
+        velocity.fill(0.0);
+        embedded.store(velocity);
+        *known = vec![false; velocity.len()];
+        embedded.faces.iter().for_each(|&f| known[f as usize] = true);
+        Ok(Solved {
+            solves: done.solve.into_iter().collect(),
+            closed_regions: done.closed_regions,
+            refused_inflow: done.refused_inflow,
+        })
+    }
+
+    fn finish(&mut self, step: &Step) -> Result<()> {
+        self.reconstruct(step.solids)
+    }
+
+    fn commit(&mut self) {
+        self.now = std::mem::take(&mut self.next);
+    }
+
+    fn abandon(&mut self) {
+        self.next = State::default();
+    }
+
+    fn amount(&self) -> Amount {
+        Amount {
+            volume: self.now.volume,
+            expected: self.now.expected,
+            liquid_cells: self.now.liquid.iter().filter(|d| **d < 0.0).count(),
+            tiles: self.now.surface.set.tiles.len(),
+        }
+    }
+
+    fn max_speed(&self) -> f64 {
+        self.now.fastest
+    }
+
+    fn particles(&self) -> &Particles {
+        &self.particles
+    }
+
+    fn surface(&self, overlap: f64) -> Result<TriMesh> {
+        self.build_surface(overlap)
+    }
+
+    fn cells(&self) -> Option<CellsView<'_>> {
+        let mesh = self.now.mesh.as_ref()?;
+        Some(CellsView {
+            lattice: &mesh.lattice,
+            pressure: &self.now.pressure,
+            liquid: &self.now.liquid,
+            velocity: &self.now.values.at_cells,
+        })
+    }
+
+    fn emitted(&self) -> &[f64] {
+        &self.now.emitted
+    }
+
+    fn bytes(&self) -> usize {
+        let s = &self.now;
+        let own = 17 * s.velocity.len() + 80 * s.pressure.len();
+        s.surface.bytes() + s.mesh.as_ref().map_or(0, |m| m.bytes()) + own
+    }
+
+    fn save(&self, out: &mut Writer) {
+        self.write(out);
+    }
+
+    fn load(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
+        self.read(from, solids)
+    }
+}

@@ -1,0 +1,191 @@
+//! One step of surface and velocity, from the old state to the next.
+
+use super::mesh::{Mesh, liquid_at_cells, octree, open_faces, suffices, touches};
+use super::{Bcc, State};
+use crate::error::Result;
+use crate::field::{Solids, Wall};
+use crate::math::{Aabb, Vec3};
+use crate::mesh::bcc::Lattice;
+use crate::simulation::liquid::Step;
+use crate::solver::bcc::Carrier;
+use crate::surface::{Carry, SurfaceTracker};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// The surface is moved to enclose the volume that there should be over about this many seconds...
+const VOLUME_TIME: f64 = 0.04;
+/// ...by at most this many finest cells a substep.
+const MOST_SHIFT: f64 = 0.02;
+
+impl Bcc {
+    /// Carry the surface along the flow, let sources fill and open sides drain, and settle the volume.
+    pub(super) fn carry_surface(&mut self, step: &Step) -> Result<()> {
+        let wanted: Vec<Aabb> = step.inflows.iter().map(|i| i.bounds).collect();
+        let mesh = self.now.mesh()?;
+        let velocity = Self::carried_by(&self.now, mesh);
+        let carry = Carry {
+            dt: step.dt,
+            velocity: &velocity,
+            fastest: self.now.fastest,
+            solids: step.solids,
+            wanted: &wanted,
+        };
+        let mut surface = self.now.surface.clone();
+        surface.advect(&carry)?;
+        step.cancel.check()?;
+        surface.restore()?;
+        self.next.surface = surface;
+        self.drain()?;
+        self.let_in(step)?;
+        self.settle_volume(step.dt);
+        Ok(())
+    }
+
+    /// Liquid beyond an open side is gone.
+    fn drain(&mut self) -> Result<()> {
+        let (domain, open) = (self.options.domain, self.options.open);
+        if open == [[false; 2]; 3] {
+            return Ok(());
+        }
+        let surface = &mut self.next.surface;
+        let [before, _] = surface.measure();
+        surface.cut_away(|x| {
+            let along = |a: usize| {
+                let low = if open[a][0] { domain.lo[a] - x[a] } else { f64::NEG_INFINITY };
+                let high = if open[a][1] { x[a] - domain.hi[a] } else { f64::NEG_INFINITY };
+                low.max(high)
+            };
+            along(0).max(along(1)).max(along(2))
+        });
+        surface.restore()?;
+        self.next.expected -= before - surface.measure()[0];
+        Ok(())
+    }
+
+    /// The regions of the sources are liquid; what they gave enters the ledger.
+    fn let_in(&mut self, step: &Step) -> Result<()> {
+        for inflow in step.inflows {
+            let surface = &mut self.next.surface;
+            let [before, _] = surface.measure();
+            surface.unite(&inflow.bounds, inflow.distance);
+            surface.restore()?;
+            let gave = surface.measure()[0] - before;
+            self.next.emitted[inflow.index] += gave;
+            self.next.expected += gave;
+        }
+        Ok(())
+    }
+
+    /// Measure the liquid and move its surface towards the volume that there should be.
+    fn settle_volume(&mut self, dt: f64) {
+        let State { surface, volume, expected, .. } = &mut self.next;
+        let [measured, area] = surface.measure();
+        let most = MOST_SHIFT * self.options.cell;
+        let mut shift = 0.0;
+        if self.options.volume_lock && area > 0.0 {
+            shift = ((*expected - measured) / area * (dt / VOLUME_TIME).min(1.0)).clamp(-most, most);
+            surface.swell(shift);
+        }
+        *volume = measured + shift * area;
+    }
+
+    /// Keep the lattice while it is fine all about the surface, else build a new one.
+    pub(super) fn lay_lattice(&mut self, step: &Step) -> Result<()> {
+        let (old, surface) = (self.now.mesh()?, &self.next.surface.set);
+        let kept = suffices(old.lattice.octree(), surface, step.solids);
+        let mesh = match kept {
+            true => old.clone(),
+            false => Arc::new(Mesh::new(octree(&self.octree, surface, step.solids)?)?),
+        };
+        step.cancel.check()?;
+        self.next.open = match kept && !step.solids.any_animated() {
+            true => self.now.open.clone(),
+            false => Arc::new(open_faces(&mesh.lattice, step.solids)?),
+        };
+        self.next.liquid = liquid_at_cells(&mesh.lattice, &self.next.open, surface, step.solids);
+        // The last pressure is the first guess of the next, if it belongs to the same cells.
+        self.next.pressure = if kept { self.now.pressure.clone() } else { vec![0.0; mesh.lattice.cells()] };
+        self.next.mesh = Some(mesh);
+        Ok(())
+    }
+
+    /// Velocities of the faces of liquid cells, from the old lattice.
+    pub(super) fn carry_velocity(&mut self, step: &Step) -> Result<()> {
+        let (old, new) = (self.now.mesh()?, self.next.mesh()?);
+        let field = Self::carried_by(&self.now, old);
+        let carrier = Carrier {
+            lattice: &old.lattice,
+            field: &field,
+            faces: &self.now.velocity,
+            known: &self.now.known,
+            blend: self.options.blend,
+        };
+        let lattice = &new.lattice;
+        let wet = |f: usize| touches(lattice, f, |c| self.next.liquid[c as usize] < 0.0);
+        let mut velocity = carrier.carry(lattice, step.dt, wet);
+        for inflow in step.inflows {
+            velocity.par_iter_mut().enumerate().for_each(|(f, u)| {
+                let x = lattice.face_crossing(f);
+                if inflow.bounds.contains(&x) && (inflow.distance)(&x) < 0.0 {
+                    *u = inflow.velocity.dot(&lattice.dual_edge(f).normalize());
+                }
+            });
+        }
+        self.next.velocity = velocity;
+        Ok(())
+    }
+
+    /// Accelerate the faces of liquid cells.
+    pub(super) fn push_faces(&mut self, step: &Step) -> Result<()> {
+        let (old, new) = (self.now.mesh()?, self.next.mesh()?.clone());
+        let (lattice, liquid) = (&new.lattice, &self.next.liquid);
+        let field = Self::carried_by(&self.now, old);
+        self.next.velocity.par_iter_mut().enumerate().for_each(|(f, u)| {
+            if !touches(lattice, f, |c| liquid[c as usize] < 0.0) {
+                return;
+            }
+            let n = lattice.dual_edge(f).normalize();
+            let local = step.force.map_or(Vec3::zeros(), |force| {
+                let x = lattice.face_crossing(f);
+                force(&x, &field.sample(&x))
+            });
+            *u += step.dt * (step.gravity + local).dot(&n);
+        });
+        Ok(())
+    }
+}
+
+/// Liquid in cells on walls slides along them: on the sides of the lattice, and where the velocity of cells inside
+/// solids is only an extension of that outside.
+pub(super) fn lead_along_walls(
+    lattice: &Lattice,
+    open: &[f64],
+    own: &[bool],
+    solids: &Solids,
+    h: f64,
+    velocity: &mut [Vec3],
+) {
+    let domain = lattice.octree().domain();
+    let last = domain.roots.map(|n| n as i32 * (crate::mesh::bcc::FINEST << domain.depth));
+    let reach = 2.0 * domain.root_width;
+    let plain = !solids.any_animated() && solids.walls().all(|w| *w == Wall::default());
+    velocity.par_iter_mut().enumerate().for_each(|(c, v)| {
+        let at = lattice.circumcentres[c];
+        (0..3).filter(|&a| at[a] == 0 || at[a] == last[a]).for_each(|a| v[a] = 0.0);
+        let closed = || lattice.faces_of(c).iter().any(|&f| open[f as usize] < 1.0);
+        if own[c] || *v == Vec3::zeros() || !closed() {
+            return;
+        }
+        let x = lattice.circumcentre(c as u32);
+        let d = solids.distance(&x, reach);
+        if d >= 0.0 || d < -4.0 * h.max(0.25 * domain.root_width) {
+            return;
+        }
+        let n = solids.outward(&x, 0.25 * h);
+        let (moves, wall) =
+            if plain { Default::default() } else { (solids.velocity(&x, reach), solids.wall(&x, reach)) };
+        let slip = *v - moves;
+        let slip = slip - n * slip.dot(&n);
+        *v = if wall.stick { moves } else { moves + slip * (1.0 - wall.friction) };
+    });
+}

@@ -1,0 +1,7 @@
+//! The graded tetrahedral lattice: its geometry, its equations, and liquid on it.
+
+mod lattice;
+mod pressure;
+mod simulator;
+mod support;
+mod velocity;
