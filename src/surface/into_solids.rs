@@ -13,7 +13,7 @@ use rayon::prelude::*;
 /// Layers of solid that are filled at all; a wall moves by less in a step.
 const LAYERS: usize = 2;
 /// A surface nearer to a solid than this many cells is not free...
-const TOUCHES: f64 = 0.25;
+pub const TOUCHES: f64 = 0.25;
 /// ...if the cosine between its normal and the way into the solid is at least this.
 const FACES: f64 = 0.5;
 

@@ -11,7 +11,7 @@ use crate::grid::{Order, Patch, SIDE, Tiles, redistance_where};
 use crate::math::{Aabb, Vec3};
 use crate::simulation::liquid::Step;
 use crate::solver::mac::MacGrid;
-use crate::surface::{continue_into_solids, is_free};
+use crate::surface::{TOUCHES, continue_into_solids, is_free};
 use rayon::prelude::*;
 
 /// Layers of solid into which a surface is continued linearly; deeper in it goes on unchanged.
