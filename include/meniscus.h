@@ -525,7 +525,9 @@ mns_result mns_simulation_set_geometry(struct mns_simulation *simulation,
  keys: send them again after a load.
  Errors: INVALID, SCENE (no number can be animated there, or a value is not allowed). Then the scene is as it was.
  */
-mns_result mns_simulation_set_keys(struct mns_simulation *simulation, const char *path, const struct mns_array *keys);
+mns_result mns_simulation_set_keys(struct mns_simulation *simulation,
+                                   const char *path,
+                                   const struct mns_array *keys);
 
 /*
  The complete state as bytes: a simulation of the same scene continues from it bit for bit. The bytes

@@ -44,8 +44,10 @@ bool own_number(const GU_Detail &detail, const Row &row, GA_Offset prim, const s
 bool own_word(const GU_Detail &detail, const Row &row, GA_Offset prim, Value &value) {
     const GA_ROHandleS on_prims(&detail, GA_ATTRIB_PRIMITIVE, row.attribute);
     const GA_ROHandleS on_detail(&detail, GA_ATTRIB_DETAIL, row.attribute);
-    const char *word = on_prims.isValid() ? on_prims.get(prim).c_str() : on_detail.isValid() ? on_detail.get(GA_Offset(0)).c_str() : "";
-    value.text = word;
+    if (on_prims.isValid())
+        value.text = on_prims.get(prim).c_str();
+    else if (on_detail.isValid())
+        value.text = on_detail.get(GA_Offset(0)).c_str();
     // A word that the menu does not have is an empty attribute or somebody else's.
     for (const char *const *item = row.items; item && *item; ++item)
         if (value.text == *item) return true;

@@ -160,7 +160,8 @@ void Shot::find_keyed(Host &host) {
 
 bool Shot::any_animated_mesh() const {
     const bool forces = wires_[Forces].animated && !inputs_.forces.empty();
-    return forces || std::any_of(objects_.begin(), objects_.end(), [](const Placed &p) { return p.animated; });
+    // Colliders that come later than the start are read to be named.
+    return forces || wires_[Colliders].animated || std::any_of(objects_.begin(), objects_.end(), [](const Placed &p) { return p.animated; });
 }
 
 bool Shot::any_samples() const {

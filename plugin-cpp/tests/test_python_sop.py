@@ -90,12 +90,12 @@ class PythonSop(unittest.TestCase):
             cook(node(paddle=False, flip_blend=7.0), 1001)
 
     def test_the_surface_looks_outward(self):
-        geometry = cook(node(paddle=False), 1002)
+        geometry = cook(node(paddle=False, wall_overlap=0.0), 1002)
         triangles = numpy.array([p.corners for p in geometry.prims()])
         a, b, c = (geometry.positions[triangles[:, i]].astype(float) for i in range(3))
         # Houdini's normal of a clockwise triangle leaves the liquid: the enclosed volume is negative by the other rule.
         volume = -numpy.einsum("ij,ij->i", a, numpy.cross(b, c)).sum() / 6
-        self.assertAlmostEqual(volume / geometry.details["sim_volume"], 1, delta=0.15)
+        self.assertAlmostEqual(volume / geometry.details["sim_volume"], 1, delta=0.2)
 
 
 class Table(unittest.TestCase):

@@ -56,7 +56,7 @@ impl Simulation {
         collider.replaced = true;
         // From now on it is measured in every step; what was measured once and for all forgets it.
         let ended = match old.1 {
-            true => self.world.colliders[index].object.check(now),
+            true => self.pool.install(|| self.world.colliders[index].object.check(now)),
             false => self.measure_again(),
         };
         if ended.is_err() {
@@ -99,7 +99,8 @@ impl Simulation {
             samples.insert(0, (now, mesh.sample_at(now)));
         }
         let cell = spec.detail().unwrap_or(self.scene.cell()) / object.transform.scale;
-        let mut form = mesh_form(&self.scene, earlier, samples, &object.name, cell)?;
+        let make = || mesh_form(&self.scene, earlier, samples, &object.name, cell);
+        let mut form = self.pool.install(make)?;
         if let (Form::Moving(mesh), Form::Absent(None)) = (&mut form, &object.form) {
             // When it came must make no difference to what comes later.
             mesh.forget_first();
@@ -108,9 +109,8 @@ impl Simulation {
     }
 
     pub(super) fn measure_again(&mut self) -> Result<()> {
-        let solids = solids_at(&self.scene, &self.world, self.frame as f64)?;
-        let liquid = &mut self.liquid;
-        self.pool.install(|| liquid.measure_again(&solids))
+        let Self { scene, world, liquid, pool, frame, .. } = self;
+        pool.install(|| liquid.measure_again(&solids_at(scene, world, *frame as f64)?))
     }
 }
 

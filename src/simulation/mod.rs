@@ -39,6 +39,7 @@ use report::{ColliderPose, Estimate, FrameReport, Limit, Progress, STAGES};
 use sources::Source;
 use state::{Reader, Writer};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Instant;
 use world::{Loader, World, named};
@@ -103,14 +104,20 @@ impl Simulation {
         refuse_unsupported(&scene)?;
         check_memory(&scene, settings)?;
         let pool = Pool::new(settings.threads.or(scene.threads.map(|t| t as usize)))?;
-        let loader = Loader { scene: &scene, meshes };
-        let world = World::new(&scene, &loader)?;
-        let sources = Source::all(&loader)?;
-        let feeds = Feed::all(&loader)?;
-        let regions = initial_regions(&loader)?;
+        let files = read_files(&scene, meshes)?;
         let frame = scene.frames[0];
-        let solids = solids_at(&scene, &world, frame as f64)?;
-        let liquid = pool.install(|| start(&scene, &solids, &regions, sources.len()))?;
+        // Distances are measured in the pool too: nothing may wake threads that the host has not granted.
+        let (world, sources, feeds, liquid) = pool.install(|| {
+            let read =
+                |file: &str| files.get(file).cloned().ok_or_else(|| Error::geometry(file, "no such mesh"));
+            let loader = Loader { scene: &scene, meshes: &read };
+            let world = World::new(&scene, &loader)?;
+            let (sources, feeds) = (Source::all(&loader)?, Feed::all(&loader)?);
+            let regions = initial_regions(&loader)?;
+            let solids = solids_at(&scene, &world, frame as f64)?;
+            let liquid = start(&scene, &solids, &regions, sources.len())?;
+            Ok::<_, Error>((world, sources, feeds, liquid))
+        })?;
         Ok(Self {
             due: vec![0.0; sources.len()],
             given,
@@ -253,9 +260,8 @@ impl Simulation {
         let due = from.expect("due", due, self.due.len())?;
         let unfinished = self.read_clock(&mut from)?;
         self.feed_end(frame)?;
-        let solids = solids_at(&self.scene, &self.world, frame as f64)?;
-        let liquid = &mut self.liquid;
-        self.pool.install(|| liquid.load(&mut from, &solids))?;
+        let Self { scene, world, liquid, pool, .. } = self;
+        pool.install(|| liquid.load(&mut from, &solids_at(scene, world, frame as f64)?))?;
         (self.frame, self.due, self.unfinished) = (frame, due, unfinished);
         Ok(())
     }
@@ -437,6 +443,19 @@ fn refuse_unsupported(scene: &Scene) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The mesh files of a scene, each read once.
+fn read_files(scene: &Scene, meshes: &MeshSource) -> Result<BTreeMap<String, TriMesh>> {
+    let colliders = scene.colliders.iter().map(|c| &c.shape).chain(scene.bodies.iter().map(|b| &b.shape));
+    let sources = scene.initial.iter().map(|v| &v.shape).chain(scene.emitters.iter().map(|e| &e.shape));
+    let mut files = BTreeMap::new();
+    for file in colliders.chain(sources).flat_map(|s| s.files()) {
+        if !files.contains_key(file) {
+            files.insert(file.to_string(), meshes(file)?);
+        }
+    }
+    Ok(files)
 }
 
 /// The solids of a frame, at rest.
