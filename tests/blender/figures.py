@@ -39,7 +39,7 @@ def main():
         points, triangles = grid(frame)
         velocity = {f"v{axis}": points[:, 0] for axis in "xyz"}
         ply = FOLDER / "grid.ply"
-        ply.write_bytes(meshes.to_bytes(points, triangles, velocity))
+        ply.write_bytes(meshes.to_bytes(points, meshes.triangles(triangles), velocity))
         begin = time.monotonic()
         subprocess.run([COMMAND, "cache", "convert", str(ply), str(surface / f"{frame:04d}.usdc")], check=True)
         print(f"convert frame {frame}: {time.monotonic() - begin:.2f} s, {(surface / f'{frame:04d}.usdc').stat().st_size} bytes")
@@ -56,7 +56,13 @@ def main():
               f"({time.process_time() - cpu:.2f} s of processor), peak memory {peak} MB")
     mesh = bpy.data.meshes.new("wall")
     points, triangles = grid(0)
-    mesh.from_pydata(points.tolist(), [], triangles.tolist())
+    mesh.vertices.add(len(points))
+    mesh.vertices.foreach_set("co", points.ravel())
+    mesh.loops.add(triangles.size)
+    mesh.loops.foreach_set("vertex_index", triangles.ravel())
+    mesh.polygons.add(len(triangles))
+    mesh.polygons.foreach_set("loop_start", numpy.arange(0, triangles.size, 3, dtype=numpy.int32))
+    mesh.update(calc_edges=True)
     wall = bpy.data.objects.new("Wall", mesh)
     bpy.context.scene.collection.objects.link(wall)
     for _ in range(3):

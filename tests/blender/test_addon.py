@@ -280,10 +280,20 @@ class AddOn(unittest.TestCase):
         group = source.vertex_groups.new(name="viscosity")
         group.add(list(range(len(source.data.vertices))), 0.5, "REPLACE")
         settings().viscosity = 8.0
-        points, triangles, carried = part("meshes").arrays(source, bpy.context.evaluated_depsgraph_get())
+        points, faces, carried = part("meshes").arrays(source, bpy.context.evaluated_depsgraph_get())
         self.assertTrue(numpy.allclose(carried["viscosity"], 4.0))
-        header = part("meshes").to_bytes(points, triangles, carried).split(b"end_header")[0]
+        header = part("meshes").to_bytes(points, faces, carried).split(b"end_header")[0]
         self.assertIn(b"property float viscosity", header)
+        # A cylinder has quadrangles and two lids of 32 corners; all of them stand in the file.
+        self.assertEqual(sorted(set(faces[1].tolist())), [4, 32])
+        rows = part("meshes").to_bytes(points, faces, {}).split(b"end_header\n")[1][12 * len(points) :]
+        at = 0
+        for count, start in zip(faces[1], numpy.cumsum(faces[1]) - faces[1]):
+            self.assertEqual(rows[at], count)
+            there = numpy.frombuffer(rows, "<i4", count, at + 1)
+            self.assertTrue((there == faces[0][start : start + count]).all())
+            at += 1 + 4 * int(count)
+        self.assertEqual(at, len(rows))
         source.vertex_groups.remove(group)
         bpy.ops.meniscus.revert()
 

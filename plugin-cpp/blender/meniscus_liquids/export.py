@@ -136,32 +136,33 @@ class Exporter:
         track.times.append(time)
         track.matrices.append(matrix)
         if track.first is None or track.may_deform:
-            points, triangles, carried = meshes.arrays(track.obj, depsgraph)
-            meshes.check(track.obj, points, triangles)
+            points, faces, carried = meshes.arrays(track.obj, depsgraph)
+            meshes.check(track.obj, points, faces)
             if track.first is None:
-                track.first = (points, triangles, carried)
+                track.first = (points, faces, carried)
             elif not track.deforms:
                 old = track.first
-                same = old[0].shape == points.shape and (old[0] == points).all() and numpy.array_equal(old[1], triangles)
+                same = numpy.array_equal(old[0], points)
+                same = same and all(numpy.array_equal(a, b) for a, b in zip(old[1], faces))
                 if not same:
                     self._begin_samples(track, len(track.times) - 1)
         else:
-            points, triangles, carried = track.first
+            points, faces, carried = track.first
         if not track.deforms and not _rigid(track.matrices[0], matrix):
             self._begin_samples(track, len(track.times) - 1)
         if track.deforms:
-            track.files.append(self._write(meshes.placed(points, matrix), triangles, carried))
+            track.files.append(self._write(meshes.placed(points, matrix), faces, carried))
 
     def _begin_samples(self, track: _Track, count: int):
         """The mesh turned out to deform: the samples before now were the first mesh, moved."""
         track.deforms = True
-        points, triangles, carried = track.first
+        points, faces, carried = track.first
         for matrix in track.matrices[:count]:
-            track.files.append(self._write(meshes.placed(points, matrix), triangles, carried))
+            track.files.append(self._write(meshes.placed(points, matrix), faces, carried))
 
-    def _write(self, points, triangles, carried) -> str:
+    def _write(self, points, faces, carried) -> str:
         self.written += 1
-        return f"{GEOMETRY}/{meshes.write(self.folder / GEOMETRY, points, triangles, carried)}"
+        return f"{GEOMETRY}/{meshes.write(self.folder / GEOMETRY, points, faces, carried)}"
 
     def _groups(self):
         """Every object with values of the table: the object, its group, its rows."""
@@ -175,15 +176,15 @@ class Exporter:
 
     def _shape(self, track: _Track):
         """The shape and the transform of an object."""
-        points, triangles, carried = track.first
+        points, faces, carried = track.first
         if track.deforms:
             files = [[_number(t), f] for t, f in zip(track.times, track.files)]
             return {"samples": {"files": files}}, None
         if not any(m != track.matrices[0] for m in track.matrices):
-            return {"mesh": {"file": self._write(meshes.placed(points, track.matrices[0]), triangles, carried)}}, None
+            return {"mesh": {"file": self._write(meshes.placed(points, track.matrices[0]), faces, carried)}}, None
         scale = track.matrices[0].to_scale()
         local = meshes.placed(points * numpy.array(scale, numpy.float32), _IDENTITY)
-        return {"mesh": {"file": self._write(local, triangles, carried)}}, _keys_of(track)
+        return {"mesh": {"file": self._write(local, faces, carried)}}, _keys_of(track)
 
     def _value(self, obj, row, group):
         keys = self.keys.get((obj.name, row["name"]))

@@ -14,7 +14,10 @@ class BadMesh(ValueError):
 
 
 def arrays(obj, depsgraph):
-    """Points in the object's own space (n x 3 f32), triangles (m x 3 i32) and carried attributes."""
+    """Points in the object's own space (n x 3 f32), faces and carried attributes.
+
+    Faces are a pair: the vertices of all corners, one face after another, and the number of corners of each.
+    """
     evaluated = obj.evaluated_get(depsgraph)
     try:
         mesh = evaluated.to_mesh(preserve_all_data_layers=False, depsgraph=depsgraph)
@@ -25,17 +28,37 @@ def arrays(obj, depsgraph):
     try:
         points = numpy.empty(3 * len(mesh.vertices), numpy.float32)
         mesh.vertices.foreach_get("co", points)
-        mesh.calc_loop_triangles()
-        triangles = numpy.empty(3 * len(mesh.loop_triangles), numpy.int32)
-        mesh.loop_triangles.foreach_get("vertices", triangles)
+        faces = _faces(mesh)
         carried = _carried(obj, mesh)
     finally:
         evaluated.to_mesh_clear()
-    return points.reshape(-1, 3), triangles.reshape(-1, 3), carried
+    return points.reshape(-1, 3), faces, carried
 
 
-def check(obj, points, triangles):
-    if not len(triangles):
+def _faces(mesh) -> tuple:
+    corners = numpy.empty(len(mesh.loops), numpy.int32)
+    attribute = mesh.attributes.get(".corner_vert")
+    if attribute is not None:
+        # Ten times faster than by way of the loops.
+        attribute.data.foreach_get("value", corners)
+    elif len(corners):
+        mesh.loops.foreach_get("vertex_index", corners)
+    count = len(mesh.polygons)
+    # No face has fewer than three corners, so these are all triangles and need not be asked one by one.
+    if len(corners) == 3 * count:
+        return corners, numpy.full(count, 3, numpy.int32)
+    starts = numpy.empty(count, numpy.int32)
+    mesh.polygons.foreach_get("loop_start", starts)
+    return corners, numpy.diff(starts, append=len(corners)).astype(numpy.int32)
+
+
+def triangles(indices: numpy.ndarray) -> tuple:
+    """Faces from an array of triangles."""
+    return numpy.ascontiguousarray(indices, numpy.int32).ravel(), numpy.full(len(indices), 3, numpy.int32)
+
+
+def check(obj, points, faces):
+    if not len(faces[1]):
         raise BadMesh(f"{obj.name} has no faces: give it some or set its role to None")
     if not numpy.isfinite(points).all():
         bad = int(numpy.flatnonzero(~numpy.isfinite(points).all(axis=1))[0])
@@ -72,21 +95,36 @@ def placed(points: numpy.ndarray, matrix) -> numpy.ndarray:
     return numpy.ascontiguousarray(out, dtype=numpy.float32)
 
 
-def to_bytes(points, triangles, carried) -> bytes:
+def _face_bytes(corners, counts) -> bytes:
+    """A byte for the number of corners, then their vertices, face after face."""
+    if counts.max(initial=0) > 255:
+        raise BadMesh(f"A face has {counts.max()} corners: cut it (Face > Triangulate Faces)")
+    if len(counts) and (counts == counts[0]).all():
+        rows = numpy.empty(len(counts), numpy.dtype([("n", "u1"), ("v", "<i4", int(counts[0]))]))
+        rows["n"], rows["v"] = counts[0], corners.reshape(len(counts), -1)
+        return rows.tobytes()
+    out = numpy.empty(len(counts) + 4 * len(corners), numpy.uint8)
+    face = numpy.arange(len(counts))
+    starts = numpy.concatenate([[0], numpy.cumsum(counts)[:-1]]) if len(counts) else numpy.empty(0, int)
+    out[face + 4 * starts] = counts
+    place = numpy.repeat(face, counts) + 1 + 4 * numpy.arange(len(corners))
+    out[place[:, None] + numpy.arange(4)] = numpy.ascontiguousarray(corners, "<i4").view(numpy.uint8).reshape(-1, 4)
+    return out.tobytes()
+
+
+def to_bytes(points, faces, carried) -> bytes:
     properties = "".join(f"property float {a}\n" for a in ["x", "y", "z", *carried])
     header = (
         f"ply\nformat binary_little_endian 1.0\nelement vertex {len(points)}\n{properties}"
-        f"element face {len(triangles)}\nproperty list uchar int vertex_indices\nend_header\n"
+        f"element face {len(faces[1])}\nproperty list uchar int vertex_indices\nend_header\n"
     )
     vertices = numpy.column_stack([points, *carried.values()]) if carried else points
-    faces = numpy.empty(len(triangles), numpy.dtype([("n", "u1"), ("v", "<i4", 3)]))
-    faces["n"], faces["v"] = 3, triangles
-    return header.encode() + numpy.ascontiguousarray(vertices, "<f4").tobytes() + faces.tobytes()
+    return b"".join([header.encode(), numpy.ascontiguousarray(vertices, "<f4").tobytes(), _face_bytes(*faces)])
 
 
-def write(folder: pathlib.Path, points, triangles, carried) -> str:
+def write(folder: pathlib.Path, points, faces, carried) -> str:
     """Write a mesh unless it is there already; returns its name."""
-    data = to_bytes(points, triangles, carried)
+    data = to_bytes(points, faces, carried)
     name = hashlib.blake2b(data, digest_size=12).hexdigest() + ".ply"
     path = folder / name
     if not path.exists():
