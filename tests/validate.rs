@@ -34,6 +34,11 @@ fn a_disk_is_drawn_out_into_the_exact_ellipse() {
 }
 
 #[test]
+fn a_drop_swings_with_the_frequency_of_rayleigh() {
+    assert_passes("swinging-drop");
+}
+
+#[test]
 fn a_jet_falls_as_fast_on_any_grid() {
     // Each arrival alone is late by the first substep, in which an emitter fills its region.
     let spread = figures("pour").pop().expect("the spread");

@@ -36,6 +36,8 @@ pub struct Step<'a> {
     pub gravity: Vec3,
     /// Further acceleration at a point and velocity of the liquid there, m/s².
     pub force: Option<&'a ForceField<'a>>,
+    /// Surface tension, N/m.
+    pub tension: f64,
     pub inflows: &'a [Inflow<'a>],
     pub cancel: &'a Cancel,
 }

@@ -338,13 +338,19 @@ impl FrameWork<'_> {
     }
 
     /// The rules that bound the next substep.
-    fn limits(&self, at: f64, length: f64) -> [Limit; 2] {
+    fn limits(&self, at: f64, length: f64) -> [Limit; 3] {
         let forces = Forces::at(self.scene, at);
         // A wall may not step over the liquid beside it, however thin the wall.
         let reach = COLLIDER_CELLS * self.scene.cell();
         let speed = self.world.speed_ahead(at, length);
         let collider = Limit { dt: reach / speed.max(1e-12), rule: "collider speed" };
-        [self.liquid.max_dt(forces.uniform.norm()), collider]
+        let density = self.scene.liquids.first().map_or(0.0, |l| l.density());
+        let dt = match tension(self.scene, at) {
+            sigma if sigma > 0.0 => crate::solver::mac::tension_step(sigma, density, self.scene.cell()),
+            _ => f64::INFINITY,
+        };
+        let tension = Limit { dt, rule: "surface tension" };
+        [self.liquid.max_dt(forces.uniform.norm()), collider, tension]
     }
 
     fn substep(
@@ -382,6 +388,7 @@ impl FrameWork<'_> {
             solids: &solids,
             gravity: forces.uniform,
             force: if forces.has_local() { Some(&local) } else { None },
+            tension: tension(self.scene, to),
             inflows: &inflows,
             cancel,
         };
@@ -414,6 +421,11 @@ fn note(warnings: &mut Vec<String>, text: &str) {
     if warnings.iter().all(|w| w != text) {
         warnings.push(text.to_string());
     }
+}
+
+/// Surface tension of the first liquid, N/m.
+fn tension(scene: &Scene, frame: f64) -> f64 {
+    scene.liquids.first().map_or(0.0, |l| l.surface_tension().at(frame))
 }
 
 /// Dynamic viscosity of the first liquid, Pa·s.

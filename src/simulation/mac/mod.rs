@@ -26,7 +26,7 @@ use crate::grid::{MAX_MARGIN, Patch, extend_average};
 use crate::math::{Aabb, Vec3};
 use crate::solver::mac::{
     MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles,
-    particles_to_grid, project, wall_drag,
+    particles_to_grid, project, surface_tension, wall_drag,
 };
 use crate::surface::Seeding;
 use rayon::prelude::*;
@@ -261,6 +261,9 @@ impl Liquid for Mac {
         let (grid, dt) = (&mut self.next.grid, step.dt);
         // Before gravity: what the pressure will hold up does not slide.
         wall_drag(grid, step.solids, dt);
+        if step.tension > 0.0 {
+            surface_tension(grid, step.tension, self.options.density, dt);
+        }
         let tiles = &grid.tiles;
         for axis in 0..tiles.axes() {
             let push = dt * step.gravity[axis];

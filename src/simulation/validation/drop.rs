@@ -1,4 +1,4 @@
-//! Drops that nothing holds: one that falls, and one that is drawn out.
+//! Drops that nothing holds: one that falls, one that is drawn out, and one that swings.
 //!
 //! **Free fall.** Pressure has nothing to do: every particle has u = g t to round-off.
 //!
@@ -11,15 +11,22 @@
 //!
 //! whose integral gives the semi-axes below at t A₀ = 0.5 and 1. An ellipse of uniform liquid has
 //! ∫ x² dV / V = a²/4, so the axes are sums over particles.
+//!
+//! **Swinging drop.** A disk of radius R whose rim is r = R (1 + ε cos 2θ) is pulled back by its surface tension
+//! and swings with ω² = n (n² − 1) σ/ρR³, n = 2 [Ray79]. To first order in ε, ∫ (x² − y²) dV = π R⁴ ε a slab of
+//! unit width, so its zeros tell the frequency, π over the mean time between them. ε = 0.05: the frequency of
+//! a finite swing differs by a few ε².
 
-use super::measure::integral;
+use super::measure::{Series, integral, zeros};
 use super::{Effort, Figure, GRAVITY, advance, simulation};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::field::Particles;
 use crate::geometry::TriMesh;
 use crate::math::Vec3;
+use crate::math::elementary::{cos, sin_cos};
 use serde_json::json;
+use std::f64::consts::PI;
 
 /// A ball of water that falls with a sideways velocity.
 pub fn free_fall(_: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
@@ -56,8 +63,64 @@ pub fn elliptical_drop(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
+/// The frequency of a disk of water 20 mm wide that surface tension makes swing, 20 cells to its radius.
+pub fn swinging_drop(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
+    let (radius, sigma, density, cells) = (0.01, 0.0728, 1000.0, 20.0);
+    let cell = radius / cells;
+    let omega = (6.0 * sigma / (density * f64::powi(radius, 3))).sqrt();
+    let fps = 400;
+    let scene = json!({"meniscus": 1, "frames": [0, 10000], "fps": fps, "gravity": [0, 0, 0],
+        "domain": {"min": [-0.02, -0.02, 0], "max": [0.02, 0.02, cell]}, "resolution": {"cell": cell},
+        "liquids": [{"density": density, "viscosity": 0, "surface_tension": sigma}],
+        "initial": [{"shape": {"mesh": {"file": "drop"}}}]});
+    let mesh = prism(|angle| radius * (1.0 + 0.05 * cos(2.0 * angle)), [-cell, 2.0 * cell]);
+    let mut sim = simulation(scene, &mesh)?;
+    let mut swing = Series::new();
+    let periods = effort.pick(2.2, 0.8);
+    let frames = (fps as f64 * periods * 2.0 * PI / omega) as usize;
+    advance(&mut sim, frames, cancel, |sim, time| {
+        swing.push((time, integral(sim.particles(), |x| x.x * x.x - x.y * x.y)));
+    })?;
+    let zeros = zeros(&swing);
+    let value = match zeros.as_slice() {
+        [first, .., last] => PI * (zeros.len() - 1) as f64 / (last - first),
+        _ => f64::NAN,
+    };
+    Ok(vec![Figure::new("swinging-drop-frequency", value, omega, 0.02 * omega)])
+}
+
+/// The closed mesh of what is inside a rim r(θ), between two heights along z.
+fn prism(rim: impl Fn(f64) -> f64, [low, high]: [f64; 2]) -> TriMesh {
+    const PIECES: u32 = 256;
+    let mut mesh = TriMesh::default();
+    mesh.positions.extend([Vec3::new(0.0, 0.0, low), Vec3::new(0.0, 0.0, high)]);
+    for i in 0..PIECES {
+        let angle = 2.0 * PI * f64::from(i) / f64::from(PIECES);
+        let (s, c) = sin_cos(angle);
+        let r = rim(angle);
+        mesh.positions.extend([Vec3::new(r * c, r * s, low), Vec3::new(r * c, r * s, high)]);
+        let (a, b) = (2 + 2 * i, 2 + 2 * ((i + 1) % PIECES));
+        mesh.triangles.extend([[0, b, a], [1, a + 1, b + 1], [a, b, b + 1], [a, b + 1, a + 1]]);
+    }
+    mesh
+}
+
 fn semi_axis(particles: &Particles, axis: usize) -> f64 {
     let volume = integral(particles, |_| 1.0);
     let middle = integral(particles, |x| x[axis]) / volume;
     2.0 * (integral(particles, |x| (x[axis] - middle).powi(2)) / volume).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prism_is_closed_and_has_the_area_of_its_rim() {
+        let mesh = prism(|_| 2.0, [-1.0, 0.5]);
+        mesh.check("prism").unwrap();
+        // A polygon of 256 corners in a circle of radius 2, 1.5 high.
+        let area = 0.5 * 256.0 * 4.0 * (2.0 * PI / 256.0).sin();
+        assert!((mesh.volume() - 1.5 * area).abs() < 1e-9, "{}", mesh.volume());
+    }
 }

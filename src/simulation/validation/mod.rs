@@ -66,12 +66,13 @@ impl Effort {
 type Case = fn(Effort, &Cancel) -> Result<Vec<Figure>>;
 
 /// The cases of the simulator `mac`, in the order in which they are run.
-const MAC: [(&str, Case); 8] = [
+const MAC: [(&str, Case); 9] = [
     ("still-tank", basin::still_tank),
     ("still-cup", basin::still_cup),
     ("free-fall", drop::free_fall),
     ("sloshing", basin::sloshing),
     ("elliptical-drop", drop::elliptical_drop),
+    ("swinging-drop", drop::swinging_drop),
     ("dam-break", dam::dam_break),
     ("splash-volume", splash::splash_volume),
     ("pour", pour::pour),
