@@ -14,7 +14,7 @@
 //!
 //! **Swinging drop.** A disk of radius R whose rim is r = R (1 + ε cos 2θ) is pulled back by its surface tension
 //! and swings with ω² = n (n² − 1) σ/ρR³, n = 2 [Ray79]. To first order in ε, ∫ (x² − y²) dV = π R⁴ ε a slab of
-//! unit width, so its zeros tell the frequency, π over the mean time between them. ε = 0.05: the frequency of
+//! unit width, so every second zero tells the period. ε = 0.05: the frequency of
 //! a finite swing differs by a few ε².
 
 use super::measure::{Series, integral, zeros};
@@ -63,9 +63,9 @@ pub fn elliptical_drop(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// The frequency of a disk of water 20 mm wide that surface tension makes swing, 20 cells to its radius.
+/// The frequency of a disk of water 20 mm wide that surface tension makes swing, 16 cells to its radius.
 pub fn swinging_drop(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
-    let (radius, sigma, density, cells) = (0.01, 0.0728, 1000.0, 20.0);
+    let (radius, sigma, density, cells) = (0.01, 0.0728, 1000.0, 16.0);
     let cell = radius / cells;
     let omega = (6.0 * sigma / (density * f64::powi(radius, 3))).sqrt();
     let fps = 400;
@@ -76,12 +76,14 @@ pub fn swinging_drop(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
     let mesh = prism(|angle| radius * (1.0 + 0.05 * cos(2.0 * angle)), [-cell, 2.0 * cell]);
     let mut sim = simulation(scene, &mesh)?;
     let mut swing = Series::new();
-    let periods = effort.pick(2.2, 0.8);
+    let periods = effort.pick(2.4, 1.4);
     let frames = (fps as f64 * periods * 2.0 * PI / omega) as usize;
     advance(&mut sim, frames, cancel, |sim, time| {
         swing.push((time, integral(sim.particles(), |x| x.x * x.x - x.y * x.y)));
     })?;
-    let zeros = zeros(&swing);
+    let mut zeros = zeros(&swing);
+    // Whole periods only: particles that are placed a little lopsided lengthen one half and shorten the other.
+    zeros.truncate((zeros.len().max(1) - 1) / 2 * 2 + 1);
     let value = match zeros.as_slice() {
         [first, .., last] => PI * (zeros.len() - 1) as f64 / (last - first),
         _ => f64::NAN,
