@@ -239,7 +239,7 @@ impl<'a> Crate<'a> {
             let value = self.floats(*rep).filter(|_| !known.is_empty());
             // Values that sit elsewhere than on vertices are left out.
             if let Some((data, _)) =
-                value.filter(|(d, _)| !d.is_empty() && d.len() % mesh.positions.len() == 0)
+                value.filter(|(d, _)| !d.is_empty() && d.len().is_multiple_of(mesh.positions.len()))
             {
                 let width = data.len() / mesh.positions.len();
                 mesh.attributes.push(Attribute { name: known.into(), width, data });

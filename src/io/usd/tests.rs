@@ -51,6 +51,10 @@ fn a_surface_comes_back_with_all_it_carries() {
 fn a_frame_without_liquid_is_a_file_too() {
     let back = parse_mesh("dry.usdc", &to_usdc(&frame(&TriMesh::default(), &[]))).unwrap();
     assert!(back.positions.is_empty() && back.triangles.is_empty());
+    // Values without vertices belong to nothing, and are left out.
+    let stray = Attribute { name: "age".into(), width: 1, data: vec![0.5; 3] };
+    let lost = TriMesh { attributes: vec![stray], ..TriMesh::default() };
+    assert!(parse_mesh("lost.usdc", &to_usdc(&frame(&lost, &[]))).unwrap().attributes.is_empty());
     let small = TriMesh::new(vec![Vec3::zeros(), Vec3::x(), Vec3::y()], vec![[0, 1, 2]]);
     assert_eq!(parse_mesh("small.usdc", &to_usdc(&frame(&small, &[]))).unwrap(), small);
 }
