@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <stdexcept>
 #include <system_error>
 
@@ -46,6 +47,7 @@ public:
     void raw(const void *data, std::size_t size) {
         const uint8_t *p = static_cast<const uint8_t *>(data);
         bytes.insert(bytes.end(), p, p + size);
+        sum = hash_bytes(data, size, sum);
     }
     template <class T> void one(const T &value) { raw(&value, sizeof value); }
     template <class T> void all(const std::vector<T> &values) {
@@ -57,38 +59,41 @@ public:
         raw(t.data(), t.size());
     }
     Bytes bytes;
+    /// Of the pieces, one after another.
+    uint64_t sum = 0;
 };
 
-/// Reads them back; everything is held against what is left.
+/// Reads them back, straight to where they belong; everything is held against what is left.
 class Unpacker {
 public:
-    explicit Unpacker(const Bytes &bytes) : bytes_(bytes) {}
-    const uint8_t *take(std::size_t size) {
-        if (size > bytes_.size() - at_) throw std::runtime_error("the file ends too early");
-        at_ += size;
-        return bytes_.data() + at_ - size;
+    /// `source` gives the next bytes, of which there are `left`.
+    Unpacker(std::function<bool(void *, std::size_t)> source, std::size_t left) : source_(std::move(source)), left_(left) {}
+    void raw(void *to, std::size_t size) {
+        if (size > left_ || (size && !source_(to, size))) throw std::runtime_error("the file ends too early");
+        left_ -= size;
+        sum = hash_bytes(to, size, sum);
     }
-    template <class T> void one(T &value) { std::memcpy(&value, take(sizeof value), sizeof value); }
+    template <class T> void one(T &value) { raw(&value, sizeof value); }
     template <class T> void all(std::vector<T> &values) {
-        const uint64_t n = count(sizeof(T));
-        const uint8_t *p = take(n * sizeof(T));
-        values.resize(n);
-        if (n) std::memcpy(values.data(), p, n * sizeof(T));
+        values.resize(count(sizeof(T)));
+        raw(values.data(), values.size() * sizeof(T));
     }
     std::string text() {
-        const uint64_t n = count(1);
-        return std::string(reinterpret_cast<const char *>(take(n)), n);
+        std::string t(count(1), ' ');
+        raw(&t[0], t.size());
+        return t;
     }
     uint64_t count(std::size_t size) {
         uint64_t n = 0;
         one(n);
-        if (n > (bytes_.size() - at_) / size) throw std::runtime_error("the file ends too early");
+        if (n > left_ / size) throw std::runtime_error("the file ends too early");
         return n;
     }
+    uint64_t sum = 0;
 
 private:
-    const Bytes &bytes_;
-    std::size_t at_ = 0;
+    std::function<bool(void *, std::size_t)> source_;
+    std::size_t left_;
 };
 
 template <class F, class Archive> void numbers(F &f, Archive &&one) {
@@ -119,7 +124,6 @@ template <class F, class Archive> void arrays(F &f, Archive &&all) {
 Bytes pack(const Frame &frame) {
     Packer out(frame.bytes() + 4096);
     out.raw(magic, sizeof magic);
-    out.one<uint64_t>(0);
     numbers(frame, [&](const auto &v) { out.one(v); });
     arrays(frame, [&](const auto &v) { out.all(v); });
     out.one<uint64_t>(frame.bodies.size());
@@ -131,34 +135,56 @@ Bytes pack(const Frame &frame) {
         out.one<uint64_t>(texts->size());
         for (const std::string &t : *texts) out.text(t);
     }
-    const uint64_t sum = hash_bytes(out.bytes.data() + 16, out.bytes.size() - 16);
-    std::memcpy(out.bytes.data() + 8, &sum, sizeof sum);
+    const uint64_t sum = out.sum;
+    out.one(sum);
     return std::move(out.bytes);
 }
 
-std::shared_ptr<const Frame> unpack(const Bytes &bytes) {
+static std::shared_ptr<const Frame> unpack(Unpacker in) {
     try {
-        Unpacker in(bytes);
-        uint64_t sum = 0;
-        if (std::memcmp(in.take(sizeof magic), magic, sizeof magic) != 0) return nullptr;
-        in.one(sum);
-        if (hash_bytes(bytes.data() + 16, bytes.size() - 16) != sum) return nullptr;
+        char begin[sizeof magic];
+        in.one(begin);
+        if (std::memcmp(begin, magic, sizeof magic) != 0) return nullptr;
         auto frame = std::make_shared<Frame>();
         numbers(*frame, [&](auto &v) { in.one(v); });
         arrays(*frame, [&](auto &v) { in.all(v); });
         frame->bodies.resize(in.count(1));
         for (BodyPose &body : frame->bodies) {
             body.name = in.text();
-            std::memcpy(body.pose, in.take(sizeof body.pose), sizeof body.pose);
+            in.one(body.pose);
         }
         for (auto *texts : {&frame->warnings, &frame->sampled}) {
             texts->resize(in.count(1));
             for (std::string &t : *texts) t = in.text();
         }
-        return frame;
+        const uint64_t expected = in.sum;
+        uint64_t sum = 0;
+        in.one(sum);
+        return sum == expected ? frame : nullptr;
     } catch (const std::exception &) {
         return nullptr;
     }
+}
+
+std::shared_ptr<const Frame> unpack(const Bytes &bytes) {
+    std::size_t at = 0;
+    return unpack(Unpacker(
+        [&](void *to, std::size_t size) {
+            std::memcpy(to, bytes.data() + at, size);
+            at += size;
+            return true;
+        },
+        bytes.size()));
+}
+
+std::shared_ptr<const Frame> read_frame(const std::string &path) {
+    std::FILE *file = std::fopen(path.c_str(), "rb");
+    if (!file) return nullptr;
+    std::error_code error;
+    const auto size = fs::file_size(path, error);
+    auto frame = error ? nullptr : unpack(Unpacker([&](void *to, std::size_t n) { return std::fread(to, 1, n, file) == n; }, size));
+    std::fclose(file);
+    return frame;
 }
 
 void write_file(const std::string &path, const void *data, std::size_t size) {
@@ -247,8 +273,7 @@ std::shared_ptr<const Frame> Cache::frame(uint64_t shot, int64_t number, bool pa
     const Place found = find(shot, number, false);
     if (found != entries_.end() && serves(*found->picture)) return found->picture;
     if (folder_.empty()) return nullptr;
-    const auto bytes = read_file(path(shot, number, false));
-    const auto frame = bytes ? unpack(*bytes) : nullptr;
+    const auto frame = read_frame(path(shot, number, false));
     if (!frame || frame->frame != number || !serves(*frame)) return nullptr;
     keep({shot, number, frame, nullptr, frame->bytes()});
     return frame;

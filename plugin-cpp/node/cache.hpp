@@ -63,6 +63,8 @@ private:
 /// A frame as the bytes of a file, and back; nothing if the bytes are damaged.
 Bytes pack(const Frame &frame);
 std::shared_ptr<const Frame> unpack(const Bytes &bytes);
+/// A frame from its file, read straight into its arrays.
+std::shared_ptr<const Frame> read_frame(const std::string &path);
 /// Write a file under another name and rename it. Throws std::runtime_error that names the file and the reason.
 void write_file(const std::string &path, const void *data, std::size_t size);
 std::optional<Bytes> read_file(const std::string &path);
