@@ -1,4 +1,4 @@
-//! Viscosity does what it should: rigid motion is free, momentum stays, walls hold or let slide.
+//! Viscosity does what it should: rigid motion is free, momentum stays, walls hold or let slide, honey is slow.
 
 use meniscus::Cancel;
 use meniscus::field::{Solid, SolidShape, Solids, Wall};
@@ -6,6 +6,8 @@ use meniscus::grid::Tiles;
 use meniscus::linalg::cases::random_vector;
 use meniscus::linalg::{LinearOperator, vector};
 use meniscus::math::{Aabb, Motion, Pose, Vec3};
+use meniscus::scene::Scene;
+use meniscus::simulation::{Settings, Simulation};
 use meniscus::solver::mac::{MacGrid, ViscosityOptions, ViscousSystem};
 use std::sync::Arc;
 
@@ -364,4 +366,33 @@ fn one_two_and_three_threads_give_the_same_bits() {
     };
     let one = run(1);
     assert!(one == run(2) && one == run(3));
+}
+
+fn simulation(json: &str) -> Simulation {
+    let scene = Scene::from_json(json).expect("a valid scene");
+    Simulation::new(&scene, &|_| unreachable!("no meshes"), &Settings::default()).expect("a simulation")
+}
+
+/// How wide a column of liquid has become after some frames, m.
+fn collapsed(liquid: &str) -> f64 {
+    let mut sim = simulation(&format!(
+        r#"{{"meniscus": 1, "frames": [1, 20], "domain": {{"min": [-0.2,0,-0.1], "max": [0.2, 0.25, 0.1]}},
+            "resolution": {{"cell": 0.01}}, "liquids": [{liquid}],
+            "initial": [{{"shape": {{"box": {{"min": [-0.05,0,-0.05], "max": [0.05, 0.2, 0.05]}}}}}}]}}"#
+    ));
+    let start = sim.report().litres;
+    for _ in 0..6 {
+        let report = sim.advance_frame(&mut |_| false).expect("a frame");
+        assert!((report.litres / start - 1.0).abs() < 0.01, "{} of {start} l", report.litres);
+    }
+    sim.particles().position.iter().fold(0.0, |m, x| m.max(x.x))
+}
+
+#[test]
+fn a_thick_column_collapses_slower_than_a_watery_one() {
+    let wide = [r#"{}"#, r#"{"viscosity": 20}"#, r#"{"viscosity": 1000}"#].map(collapsed);
+    println!("half widths {wide:?}");
+    assert!(wide[0] > wide[1] + 0.02 && wide[1] > wide[2] + 0.002, "{wide:?}");
+    // At 1000 Pa·s gravity shears the column by ρgH/μ = 2 a second at most: half a cell in a quarter second.
+    assert!(wide[2] < 0.06, "{wide:?}");
 }

@@ -23,6 +23,8 @@ pub struct Particles {
     pub volume: Vec<f32>,
     /// As long as the others with the affine transfer, else empty.
     pub affine: Vec<Affine>,
+    /// Which liquid of the scene it is made of; empty if there is one liquid.
+    pub liquid: Vec<u8>,
     /// Where the particles of each cell begin; one longer than the cells of the grid.
     pub start: Vec<u32>,
 }
@@ -88,6 +90,7 @@ impl Particles {
             + self.id.capacity() * 8
             + self.volume.capacity() * 4
             + self.affine.capacity() * 36
+            + self.liquid.capacity()
             + self.start.capacity() * 4
     }
 
@@ -182,6 +185,9 @@ impl Particles {
         if !self.affine.is_empty() {
             self.affine = pick(&self.affine, order);
         }
+        if !self.liquid.is_empty() {
+            self.liquid = pick(&self.liquid, order);
+        }
     }
 
     /// Keep the particles for which `keep` holds. The order stays; `start` must be rebuilt by a sort.
@@ -202,6 +208,9 @@ impl Particles {
         filter(&mut self.volume, keep);
         if !self.affine.is_empty() {
             filter(&mut self.affine, keep);
+        }
+        if !self.liquid.is_empty() {
+            filter(&mut self.liquid, keep);
         }
     }
 }

@@ -267,6 +267,11 @@ pub struct Simulator {
     /// How many times wider than at the surface cells may be in the deep and in the air: 1, 2, 4, … 64; used by
     /// the simulator `bcc`.
     pub detail: u32,
+    /// Relative residual at which the viscosity solve stops.
+    pub viscosity_tolerance: f64,
+    /// Quick viscosity for drafts: each component of velocity is smoothed on its own. Thick liquid then
+    /// neither turns nor bends freely.
+    pub draft_viscosity: bool,
 }
 
 impl Default for Simulator {
@@ -284,6 +289,8 @@ impl Default for Simulator {
             surface_smoothing: 1.0,
             pressure_tolerance: 1e-6,
             detail: 8,
+            viscosity_tolerance: 1e-6,
+            draft_viscosity: false,
         }
     }
 }

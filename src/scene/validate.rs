@@ -164,6 +164,7 @@ impl Scene {
         range("simulator.cfl", s.cfl, 0.01, 100.0)?;
         range("simulator.surface_smoothing", s.surface_smoothing, 0.0, 10.0)?;
         range("simulator.pressure_tolerance", s.pressure_tolerance, 1e-14, 0.1)?;
+        range("simulator.viscosity_tolerance", s.viscosity_tolerance, 1e-14, 0.1)?;
         range("simulator.particles_per_cell", f64::from(s.particles_per_cell), 1.0, 64.0)?;
         if s.narrow_band != 0 {
             range("simulator.narrow_band", f64::from(s.narrow_band), 3.0, 1000.0)?;

@@ -21,6 +21,8 @@ pub struct Inflow<'a> {
     pub distance: &'a (dyn Fn(&Vec3) -> f64 + Sync),
     pub bounds: Aabb,
     pub velocity: Vec3,
+    /// Index of its liquid in the scene.
+    pub liquid: u8,
 }
 
 /// Acceleration from position and velocity.
@@ -39,6 +41,8 @@ pub struct Step<'a> {
     /// Surface tension, N/m.
     pub tension: f64,
     pub inflows: &'a [Inflow<'a>],
+    /// Dynamic viscosity of each liquid of the scene, Pa·s; empty without any.
+    pub viscosity: &'a [f64],
     pub cancel: &'a Cancel,
 }
 

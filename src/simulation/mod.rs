@@ -51,6 +51,9 @@ pub use pool::Pool;
 /// Cells that a collider may cross in a substep.
 const COLLIDER_CELLS: f64 = 1.0;
 
+/// Densities that differ by less than this share are taken as the same, that of the first liquid.
+const SAME_DENSITY: f64 = 0.02;
+
 /// Where mesh files of a scene come from; the library itself opens no files.
 pub type MeshSource<'a> = dyn Fn(&str) -> Result<TriMesh> + 'a;
 
@@ -380,6 +383,7 @@ impl FrameWork<'_> {
                 distance,
                 bounds: p.bounds,
                 velocity: p.velocity,
+                liquid: self.sources[*index].liquid,
             })
             .collect();
         let local = |x: &Vec3, v: &Vec3| forces.local(x, v);
@@ -390,6 +394,7 @@ impl FrameWork<'_> {
             force: if forces.has_local() { Some(&local) } else { None },
             tension: tension(self.scene, to),
             inflows: &inflows,
+            viscosity: &viscosities(self.scene, to),
             cancel,
         };
         let report =
@@ -428,9 +433,14 @@ fn tension(scene: &Scene, frame: f64) -> f64 {
     scene.liquids.first().map_or(0.0, |l| l.surface_tension().at(frame))
 }
 
-/// Dynamic viscosity of the first liquid, Pa·s.
+/// Dynamic viscosity of each liquid, Pa·s.
+fn viscosities(scene: &Scene, frame: f64) -> Vec<f64> {
+    scene.liquids.iter().map(|l| l.viscosity().at(frame)).collect()
+}
+
+/// Dynamic viscosity of the thickest liquid, Pa·s: walls that stick to it need not ask which liquid comes.
 fn viscosity(scene: &Scene, frame: f64) -> f64 {
-    scene.liquids.first().map_or(0.0, |l| l.viscosity().at(frame))
+    viscosities(scene, frame).into_iter().fold(0.0, f64::max)
 }
 
 fn refuse_unsupported(scene: &Scene) -> Result<()> {
@@ -440,10 +450,19 @@ fn refuse_unsupported(scene: &Scene) -> Result<()> {
     if !scene.bodies.is_empty() {
         return unsupported("bodies", "the simulators have no floating bodies; use colliders");
     }
-    if scene.liquids.len() > 1 {
-        return unsupported("liquids", "the simulators have one liquid; remove the others");
+    let density = scene.liquids.first().map_or(1000.0, |l| l.density());
+    if scene.liquids.iter().any(|l| (l.density() / density - 1.0).abs() > SAME_DENSITY) {
+        let message =
+            "the simulator 'mac' has liquids of one density; give all the same, they may differ in viscosity";
+        return unsupported("liquids", message);
+    }
+    if scene.liquids.len() > 255 {
+        return unsupported("liquids", "there may be at most 255");
     }
     if scene.simulator.kind == SimulatorType::Bcc {
+        if scene.liquids.len() > 1 {
+            return unsupported("liquids", "the simulator 'bcc' has one liquid; remove the others");
+        }
         let Some(domain) = &scene.domain else {
             return unsupported("domain", "the simulator 'bcc' needs a domain; give one");
         };
@@ -514,7 +533,8 @@ fn start(
         if bounds.is_empty() || !bounds.size().iter().all(|s| s.is_finite()) {
             return Err(Error::geometry(*name, "it lies outside the domain, or has no finite size"));
         }
-        volumes.push(InitialVolume { distance, bounds, velocity });
+        let liquid = scene.liquid(scene.initial[volumes.len()].liquid.as_deref()).unwrap_or(0) as u8;
+        volumes.push(InitialVolume { distance, bounds, velocity, liquid });
     }
     Ok(match scene.simulator.kind {
         SimulatorType::Mac => Box::new(Mac::new(mac_options(scene), solids, &volumes, emitters)?),
@@ -544,9 +564,13 @@ fn mac_options(scene: &Scene) -> MacOptions {
         cfl: o.cfl,
         density: scene.liquids.first().map_or(1000.0, |l| l.density()),
         tolerance: o.pressure_tolerance,
+        liquids: scene.liquids.len(),
+        viscosity_tolerance: o.viscosity_tolerance,
+        draft_viscosity: o.draft_viscosity,
         volume_lock: o.volume_lock,
         per_cell: o.particles_per_cell,
-        narrow_band: f64::from(o.narrow_band),
+        // Deep inside nobody would know which liquid it is.
+        narrow_band: if scene.liquids.len() > 1 { 0.0 } else { f64::from(o.narrow_band) },
         smoothing: o.surface_smoothing,
         seed: scene.seed,
     }

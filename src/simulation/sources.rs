@@ -23,6 +23,8 @@ pub(super) struct Source {
     parent: Option<usize>,
     /// Volume of the region, m³, measured on a coarse lattice.
     volume: f64,
+    /// Index of its liquid in the scene.
+    pub liquid: u8,
 }
 
 /// An emitter during one substep.
@@ -60,7 +62,8 @@ impl Source {
             }
         };
         let volume = measure(&object, scene.frames[0] as f64)?;
-        Ok(Self { object, spec: spec.clone(), parent, volume })
+        let liquid = scene.liquid(spec.liquid.as_deref()).unwrap_or(0) as u8;
+        Ok(Self { object, spec: spec.clone(), parent, volume, liquid })
     }
 
     /// Give the emitter another form from a frame on.

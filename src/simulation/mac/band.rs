@@ -83,7 +83,7 @@ impl Mac {
             self.next.particles.retain(&keep);
             self.next.particles.start.clear();
         }
-        self.add_particles(&places, &velocity, &vec![0.0; places.len()])?;
+        self.add_particles(&places, &velocity, &vec![0.0; places.len()], &vec![0; places.len()])?;
         let State { grid, particles, .. } = &mut self.next;
         let cell = grid.tiles.h().powi(3);
         for p in rims {

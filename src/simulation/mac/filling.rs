@@ -26,6 +26,8 @@ pub struct InitialVolume<'a> {
     pub distance: &'a (dyn Fn(&Vec3) -> f64 + Sync),
     pub bounds: Aabb,
     pub velocity: &'a (dyn Fn(&Vec3) -> Vec3 + Sync),
+    /// Index of its liquid in the scene.
+    pub liquid: u8,
 }
 
 impl Mac {
@@ -58,13 +60,11 @@ impl Mac {
         }
         self.next.grid.liquid = phi;
         self.restore_distance(solids)?;
-        let velocity = |x: &Vec3| {
-            let inside = volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x)));
-            inside.map_or(Vec3::zeros(), |v| (v.velocity)(x))
-        };
+        let inside = |x: &Vec3| volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x)));
+        let velocity = |x: &Vec3| inside(x).map_or(Vec3::zeros(), |v| (v.velocity)(x));
         // The distance has been continued through walls; what is beyond them is not part of the volume.
         let within = |x: &Vec3| nearest(x) < TOUCHES * h;
-        self.seed(solids, &within, &velocity)?;
+        self.seed(solids, &within, &velocity, &|x| inside(x).map_or(0, |v| v.liquid))?;
         self.start_velocity(&velocity);
         self.next.carry = self.next.grid.velocity.clone();
         let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));
@@ -158,7 +158,8 @@ impl Mac {
             self.next.emitted[inflow.index] += gave;
             self.next.expected += gave;
             let velocity = vec![inflow.velocity; places.len()];
-            self.add_particles(&places, &velocity, &vec![volume as f32; places.len()])?;
+            let liquid = vec![inflow.liquid; places.len()];
+            self.add_particles(&places, &velocity, &vec![volume as f32; places.len()], &liquid)?;
         }
         Ok(())
     }
@@ -211,6 +212,7 @@ impl Mac {
         solids: &Solids,
         within: &(dyn Fn(&Vec3) -> bool + Sync),
         velocity: &dyn Fn(&Vec3) -> Vec3,
+        liquid: &dyn Fn(&Vec3) -> u8,
     ) -> Result<()> {
         let grid = &self.next.grid;
         let tiles = &grid.tiles;
@@ -233,15 +235,25 @@ impl Mac {
         let scale = if seeded > 0.0 { all / seeded } else { 0.0 };
         let volume: Vec<f32> = volume.iter().map(|v| (v * scale) as f32).collect();
         let start: Vec<Vec3> = places.iter().map(velocity).collect();
-        self.add_particles(&places, &start, &volume)
+        let liquid: Vec<u8> = places.iter().map(liquid).collect();
+        self.add_particles(&places, &start, &volume, &liquid)
     }
 
-    pub(super) fn add_particles(&mut self, places: &[Vec3], velocity: &[Vec3], volume: &[f32]) -> Result<()> {
+    pub(super) fn add_particles(
+        &mut self,
+        places: &[Vec3],
+        velocity: &[Vec3],
+        volume: &[f32],
+        liquid: &[u8],
+    ) -> Result<()> {
         let affine = matches!(self.options.transfer, crate::solver::mac::Transfer::Apic);
         let State { grid, particles, next_id, .. } = &mut self.next;
         for ((x, v), volume) in places.iter().zip(velocity).zip(volume) {
             particles.push(*x, *v, *next_id, *volume, affine.then_some([[0.0; 3]; 3]));
             *next_id += 1;
+        }
+        if self.options.liquids > 1 {
+            particles.liquid.extend_from_slice(liquid);
         }
         if places.is_empty() && !particles.start.is_empty() {
             return Ok(());

@@ -15,6 +15,7 @@ mod filling;
 mod moving;
 mod output;
 mod saving;
+mod thick;
 
 use super::liquid::{Amount, Liquid, Solved, Step};
 use super::report::Limit;
@@ -69,6 +70,11 @@ pub struct MacOptions {
     pub cfl: f64,
     pub density: f64,
     pub tolerance: f64,
+    /// How many liquids the scene has; they differ in viscosity only.
+    pub liquids: usize,
+    pub viscosity_tolerance: f64,
+    /// Diffuse the components of velocity one by one.
+    pub draft_viscosity: bool,
     pub volume_lock: bool,
     pub per_cell: u32,
     /// Particles only this many cells below the surface; everywhere if 0.
@@ -112,6 +118,8 @@ pub struct Mac {
     full: Vec<f64>,
     /// Memory of the pressure solve, kept from step to step.
     multigrid: Multigrid,
+    /// What viscosity leaves of the motion within each cell in this step; empty if it does not act.
+    fade: Vec<f32>,
 }
 
 impl Mac {
@@ -133,6 +141,7 @@ impl Mac {
             takes_part: Vec::new(),
             full: Vec::new(),
             multigrid: Multigrid::default(),
+            fade: Vec::new(),
         };
         mac.fill(solids, volumes)?;
         Ok(mac)
@@ -278,11 +287,15 @@ impl Liquid for Mac {
     fn solve(&mut self, step: &Step) -> Result<Solved> {
         let options =
             PressureOptions { dt: step.dt, density: self.options.density, tolerance: self.options.tolerance };
+        let (mut solves, first) = self.thicken(step, &options)?;
         let layers = self.margin(step.dt) + 2;
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
         let Projected { report, mut known, mut drift } =
             project(grid, step.solids, &options, &spreading, &mut self.multigrid, step.cancel)?;
+        // Both projections push; a third would find their sum.
+        grid.pressure.iter_mut().zip(&first).for_each(|(p, first)| *p += first);
+        solves.extend(report.solve);
         self.next.fastest = grid.max_speed(&known);
         for (drift, known) in drift.iter_mut().zip(&known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, drift, &mut known.clone(), 2)?;
@@ -297,17 +310,14 @@ impl Liquid for Mac {
             drift.par_iter_mut().zip(u).for_each(|(d, u)| *d += u);
         }
         self.next.carry = drift;
-        Ok(Solved {
-            solves: report.solve.into_iter().collect(),
-            closed_regions: report.closed_regions,
-            refused_inflow: report.refused_inflow,
-        })
+        Ok(Solved { solves, closed_regions: report.closed_regions, refused_inflow: report.refused_inflow })
     }
 
     fn finish(&mut self, step: &Step) -> Result<()> {
         let State { grid, particles, .. } = &mut self.next;
         let transfer = self.options.transfer.over(step.dt);
         grid_to_particles(grid, &self.before, particles, &self.takes_part, transfer);
+        thick::calm(grid, particles, &self.takes_part, transfer, &self.fade);
         let position = &particles.position;
         particles.velocity.par_iter_mut().enumerate().filter(|(p, _)| !self.takes_part[*p]).for_each(
             |(p, v)| {
@@ -324,11 +334,13 @@ impl Liquid for Mac {
     fn commit(&mut self) {
         self.now = std::mem::take(&mut self.next);
         self.before = Default::default();
+        self.fade.clear();
     }
 
     fn abandon(&mut self) {
         self.next = State::default();
         self.before = Default::default();
+        self.fade.clear();
     }
 
     fn amount(&self) -> Amount {

@@ -68,6 +68,7 @@ impl Mac {
             id: particles.id.clone(),
             volume: particles.volume.clone(),
             affine: particles.affine.clone(),
+            liquid: particles.liquid.clone(),
             start: Vec::new(),
         };
         if let Some(p) = moved.position.iter().position(|x| !x.iter().all(|v| v.is_finite())) {

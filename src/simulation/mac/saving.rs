@@ -33,6 +33,8 @@ impl Mac {
         out.f32s("particle volume", &particles.volume);
         let affine: Vec<f32> = particles.affine.iter().flatten().flatten().copied().collect();
         out.f32s("particle affine", &affine);
+        let liquid: Vec<i32> = particles.liquid.iter().map(|l| i32::from(*l)).collect();
+        out.i32s("particle liquid", &liquid);
     }
 
     pub(super) fn read(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
@@ -82,5 +84,8 @@ fn read_particles(from: &mut Reader) -> Result<Particles> {
     let affine = from.expect("particle affine", affine, count)?;
     let row = |c: &[f32]| std::array::from_fn(|a| [c[3 * a], c[3 * a + 1], c[3 * a + 2]]);
     let affine = affine.chunks_exact(9).map(row).collect();
-    Ok(Particles { position, velocity, id, volume, affine, ..Particles::default() })
+    let liquid = from.i32s("particle liquid")?;
+    let count = if liquid.is_empty() { 0 } else { n };
+    let liquid = from.expect("particle liquid", liquid, count)?.into_iter().map(|l| l as u8).collect();
+    Ok(Particles { position, velocity, id, volume, affine, liquid, ..Particles::default() })
 }
