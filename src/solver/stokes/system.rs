@@ -116,8 +116,12 @@ impl<'a> System<'a> {
 
     fn kind_of(&self, axis: usize, at: [usize; 3], face: usize) -> Face {
         let (liquid, open) = (&self.problem.liquid, &self.problem.open);
-        if open.face[axis][face] == 0.0 || self.samples().on_rim(Site::Face(axis), at) {
+        if open.face[axis][face] == 0.0 {
             return Face::Wall;
+        }
+        // Liquid must not reach the rim; where it does the rim holds it, and air there is air.
+        if self.samples().on_rim(Site::Face(axis), at) {
+            return if liquid.face[axis][face] == 0.0 { Face::Air } else { Face::Wall };
         }
         // Samples without room that the face would act on.
         let shut = |l: &[f64], o: &[f64], i: usize| l[i] > 0.0 && o[i] == 0.0;
