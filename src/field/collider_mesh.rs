@@ -68,8 +68,11 @@ pub struct MovingMesh {
     /// The body of the first samples, with which later ones continue.
     first: Option<Body>,
     /// Distances of the samples that are being blended, by their index.
-    blended: Arc<Mutex<Vec<(usize, Arc<MeshDistance>)>>>,
+    blended: Arc<Mutex<Blended>>,
 }
+
+/// Distances by the index of their sample.
+type Blended = Vec<(usize, Arc<MeshDistance>)>;
 
 /// A mesh in its own space.
 #[derive(Clone)]

@@ -253,9 +253,9 @@ impl<const N: usize> FacePatch<f32, N> {
             let [x, y, z] =
                 [0, 1, 2].map(|a| (index[a][(a != axis) as usize], part[a][(a != axis) as usize]));
             let mut c = [[0.0f32; LANES]; 8];
-            for l in 0..LANES {
-                let corners = self.corners(axis, [x.0[l] as usize, y.0[l] as usize, z.0[l] as usize]);
-                (0..8).for_each(|n| c[n][l] = corners[n]);
+            for (l, ((x, y), z)) in x.0.iter().zip(y.0).zip(z.0).enumerate() {
+                let corners = self.corners(axis, [*x as usize, y as usize, z as usize]);
+                c.iter_mut().zip(corners).for_each(|(c, corner)| c[l] = corner);
             }
             let lerp = |a: &Lanes, b: &Lanes, f: &Lanes| -> Lanes {
                 std::array::from_fn(|l| a[l] + (b[l] - a[l]) * f[l])
@@ -358,7 +358,8 @@ impl VelocityPatch {
     /// Where many points, in cells, are carried: [`VelocityPatch::trace`] of each, to the bit, in less time.
     pub fn trace_all(&self, points: &mut [Vec3], dt: f64) {
         let step = dt * self.per_metre;
-        let ninth = step / 9.0;
+        // Rounded as one point alone rounds it.
+        let ninth = step as f32 as f64 / 9.0;
         for some in points.chunks_mut(LANES) {
             let mut x = [[0.0; LANES]; 3];
             for l in 0..LANES {

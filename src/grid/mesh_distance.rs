@@ -131,7 +131,7 @@ impl MeshDistance {
         let (d, whole) = self.interpolate(x);
         // The distance to a sheet has a crease along it, which no interpolation follows.
         let creased = self.thin && d.abs() < 2.0 * self.tiles.h();
-        if (whole && !creased) || (d.abs() >= reach && !creased) {
+        if !creased && (whole || d.abs() >= reach) {
             return d;
         }
         // The band is at least two cells wide, so the sign is certain where a node is beyond it.

@@ -258,7 +258,7 @@ impl SurfaceTracker for ParticleLevelSet {
         if self.per_cell > 0 {
             self.correct();
             self.measure_radii();
-            if self.moment % SEEDED_EVERY == 0 {
+            if self.moment.is_multiple_of(SEEDED_EVERY) {
                 self.seed();
             }
         }

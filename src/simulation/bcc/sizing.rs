@@ -77,7 +77,7 @@ fn parents(at: [u32; 3]) -> impl Iterator<Item = u64> {
     // An even cell touches the parent below its own, an odd one that above.
     let along = |a: usize| {
         let own = at[a] / 2;
-        [own, if at[a] % 2 == 0 { own.saturating_sub(1) } else { own + 1 }]
+        [own, if at[a].is_multiple_of(2) { own.saturating_sub(1) } else { own + 1 }]
     };
     let all = [along(0), along(1), along(2)];
     (0..8usize).map(move |n| key([all[0][n & 1], all[1][n >> 1 & 1], all[2][n >> 2]]))

@@ -29,7 +29,7 @@ impl Mac {
     /// Depths below the surface, m, at which the rim and the deep liquid begin.
     fn depths(&self) -> Option<[f64; 2]> {
         let width = self.options.narrow_band;
-        (width > 0.0).then(|| [(width - 1.0) * self.options.cell, (width + 1.0) * self.options.cell])
+        (width > 0.0).then_some([(width - 1.0) * self.options.cell, (width + 1.0) * self.options.cell])
     }
 
     /// The tiles of deep liquid: no particle asks for them.
@@ -65,7 +65,7 @@ impl Mac {
         let is_rim = |p: usize| phi[p] <= -rim && (phi[p] > -deep || whole[p / v]);
         let is_deep = |p: usize| phi[p] <= -deep && !whole[p / v];
         let mut keep = vec![true; self.next.particles.len()];
-        let most = self.seeding.full() as usize;
+        let most = self.seeding.full();
         for p in 0..phi.len() {
             let here = self.next.particles.of_cell(p);
             if is_deep(p) {

@@ -240,10 +240,10 @@ fn scale_both(a: &Csr, rows: &[f64], columns: &[f64]) -> Result<Csr> {
 }
 
 fn scale_in_place(a: &mut Csr, rows: &[f64], columns: &[f64]) {
-    for i in 0..a.rows() {
+    for (i, row) in rows.iter().enumerate().take(a.rows()) {
         let span = a.span(i);
         let factors: Vec<f64> =
-            a.columns()[span.clone()].iter().map(|&c| rows[i] * columns[c as usize]).collect();
+            a.columns()[span.clone()].iter().map(|&c| row * columns[c as usize]).collect();
         a.values_mut()[span].iter_mut().zip(factors).for_each(|(v, f)| *v *= f);
     }
 }

@@ -134,8 +134,8 @@ impl Weights {
             let base = tiles.base(t);
             each_cell(tiles.depth(), |l, at @ [i, j, k]| {
                 let cell = [base[0] + i as i32, base[1] + j as i32, base[2] + k as i32];
-                for axis in 0..tiles.axes() {
-                    part[l][axis] = if given(cell, axis) {
+                for (axis, state) in part[l].iter_mut().enumerate().take(tiles.axes()) {
+                    *state = if given(cell, axis) {
                         STUCK
                     } else {
                         (of_face(&near, at, axis) > LEAST_SHARE) as u8
@@ -278,13 +278,13 @@ fn face_distances(grid: &MacGrid) -> Vec<[f32; 3]> {
             return;
         }
         each_cell(tiles.depth(), |l, cell| {
-            for axis in 0..tiles.axes() {
+            for (axis, out) in out[l].iter_mut().enumerate().take(tiles.axes()) {
                 let [b, c] = others(axis);
                 let node = |n: isize| {
                     let [x, y, z] = step(step(cell, b, n & 1), c, n >> 1);
                     halo.get(x, y, z)
                 };
-                out[l][axis] = ((node(0) + node(1) + node(2) + node(3)) / (4.0 * h)) as f32;
+                *out = ((node(0) + node(1) + node(2) + node(3)) / (4.0 * h)) as f32;
             }
         });
     });
