@@ -37,9 +37,9 @@ fn scene(n: usize) -> (MacGrid, Solids) {
         motion: Motion::at_rest(Pose::identity()),
         before: Pose::identity(),
         animated: false,
-        wall: Wall { stick: true, friction: 0.0 },
+        wall: Wall { stick: true, ..Wall::default() },
     };
-    let solids = Solids::new(vec![solid], None, [[false; 2]; 3], Wall { stick: true, friction: 0.0 });
+    let solids = Solids::new(vec![solid], None, [[false; 2]; 3], Wall { stick: true, ..Wall::default() });
     let (h, m) = (1.0 / n as f64, n.div_ceil(8) as i32);
     let coords = (0..m * m * m).map(|i| [i % m, i / m % m, i / (m * m)]).collect();
     let mut grid = MacGrid::new(Tiles::new(h, Vec3::zeros(), false, coords), &solids, None);

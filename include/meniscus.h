@@ -578,8 +578,10 @@ mns_result mns_simulation_report_json(const struct mns_simulation *simulation, c
      particle.position   f64 x 3    the particles of the liquid
      particle.velocity   f64 x 3
      particle.id         u64        never used twice
-     collider.pose       f64 x 8    for each collider of the scene: translation, rotation as a quaternion w x y z,
-                                    scale
+     collider.pose       f64 x 8    for each collider of the scene, then for each body: translation, rotation as a
+                                    quaternion w x y z, scale
+     body.velocity       f64 x 6    for each body: velocity of its centre of mass, angular velocity in radians
+     body.force          f64 x 6    for each body: force of the liquid in newtons, torque about the centre of mass
  */
 mns_result mns_simulation_field(const struct mns_simulation *simulation,
                                 const char *name,
@@ -589,7 +591,7 @@ mns_result mns_simulation_field(const struct mns_simulation *simulation,
 mns_result mns_simulation_field_name(const struct mns_simulation *simulation, size_t index, const char **out);
 
 /*
- The triangles of a collider at the present frame in its own coordinates, for pictures; place them with
+ The triangles of a collider or body at the present frame in its own coordinates, for pictures; place them with
  collider.pose. Borrowed until the simulation changes or ends. A plane has no triangles.
  */
 mns_result mns_simulation_collider_mesh(const struct mns_simulation *simulation,

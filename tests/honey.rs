@@ -37,9 +37,9 @@ fn room(distance: fn(&Vec3) -> f64, velocity: fn(&Vec3) -> Vec3, stick: bool) ->
         motion: Motion::at_rest(Pose::identity()),
         before: Pose::identity(),
         animated: true,
-        wall: Wall { stick, friction: 0.0 },
+        wall: Wall { stick, ..Wall::default() },
     };
-    Solids::new(vec![solid], None, [[false; 2]; 3], Wall { stick, friction: 0.0 })
+    Solids::new(vec![solid], None, [[false; 2]; 3], Wall { stick, ..Wall::default() })
 }
 
 /// Cells of width h over [low, low + size]³, or one layer of them.
@@ -325,7 +325,7 @@ fn layers_of_thick_and_thin_liquid_share_one_stress() {
 #[test]
 fn liquid_glides_on_a_floor_that_lets_it_slide() {
     for stick in [false, true] {
-        let wall = Wall { stick, friction: 0.0 };
+        let wall = Wall { stick, ..Wall::default() };
         let domain = Aabb::new(Vec3::zeros(), Vec3::repeat(1.0));
         let solids = Solids::new(Vec::new(), Some(domain), [[true; 2]; 3], wall);
         // The floor is not on the grid.

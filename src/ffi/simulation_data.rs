@@ -25,6 +25,8 @@ pub(super) struct Running {
     pub saved: Vec<u8>,
     surface: OnceLock<Result<TriMesh>>,
     poses: OnceLock<Vec<[f64; 8]>>,
+    /// Velocities and forces of the bodies, six numbers each.
+    bodies: OnceLock<(Vec<f64>, Vec<f64>)>,
     /// Triangles of the colliders that have others in each frame.
     deformed: OnceLock<Vec<(String, TriMesh)>>,
     report_text: OnceLock<CString>,
@@ -38,6 +40,7 @@ impl Running {
             saved: Vec::new(),
             surface: OnceLock::new(),
             poses: OnceLock::new(),
+            bodies: OnceLock::new(),
             deformed: OnceLock::new(),
             report_text: OnceLock::new(),
         }
@@ -48,6 +51,7 @@ impl Running {
         self.saved = Vec::new();
         self.surface = OnceLock::new();
         self.poses = OnceLock::new();
+        self.bodies = OnceLock::new();
         self.deformed = OnceLock::new();
         self.report_text = OnceLock::new();
     }
@@ -88,6 +92,14 @@ impl Running {
         })
     }
 
+    fn body_motions(&self) -> &(Vec<f64>, Vec<f64>) {
+        self.bodies.get_or_init(|| {
+            let all = &self.report.bodies;
+            let velocity = all.iter().flat_map(|b| [b.velocity, b.angular_velocity].concat()).collect();
+            (velocity, all.iter().flat_map(|b| [b.force, b.torque].concat()).collect())
+        })
+    }
+
     fn field(&self, name: &str) -> Result<mns_array, Fault> {
         let particles = self.simulation.particles();
         Ok(match name {
@@ -101,6 +113,8 @@ impl Running {
             "particle.velocity" => mns_array::of(&particles.velocity),
             "particle.id" => mns_array::of(&particles.id),
             "collider.pose" => mns_array::of(self.poses()),
+            "body.velocity" => mns_array::of(self.body_motions().0.as_slice()).grouped(6),
+            "body.force" => mns_array::of(self.body_motions().1.as_slice()).grouped(6),
             _ => return Err(unknown_field(name)),
         })
     }
@@ -110,7 +124,7 @@ impl Running {
     }
 }
 
-const FIELDS: [&CStr; 7] = [
+const FIELDS: [&CStr; 9] = [
     c"surface.position",
     c"surface.triangle",
     c"surface.velocity",
@@ -118,6 +132,8 @@ const FIELDS: [&CStr; 7] = [
     c"particle.velocity",
     c"particle.id",
     c"collider.pose",
+    c"body.velocity",
+    c"body.force",
 ];
 
 fn unknown_field(name: &str) -> Fault {
@@ -201,8 +217,10 @@ pub unsafe extern "C" fn mns_simulation_report_json(
 ///     particle.position   f64 x 3    the particles of the liquid
 ///     particle.velocity   f64 x 3
 ///     particle.id         u64        never used twice
-///     collider.pose       f64 x 8    for each collider of the scene: translation, rotation as a quaternion w x y z,
-///                                    scale
+///     collider.pose       f64 x 8    for each collider of the scene, then for each body: translation, rotation as a
+///                                    quaternion w x y z, scale
+///     body.velocity       f64 x 6    for each body: velocity of its centre of mass, angular velocity in radians
+///     body.force          f64 x 6    for each body: force of the liquid in newtons, torque about the centre of mass
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mns_simulation_field(
     simulation: *const mns_simulation,
@@ -237,7 +255,7 @@ pub unsafe extern "C" fn mns_simulation_field_name(
     })
 }
 
-/// The triangles of a collider at the present frame in its own coordinates, for pictures; place them with
+/// The triangles of a collider or body at the present frame in its own coordinates, for pictures; place them with
 /// collider.pose. Borrowed until the simulation changes or ends. A plane has no triangles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mns_simulation_collider_mesh(

@@ -57,6 +57,8 @@ pub struct Wall {
     pub stick: bool,
     /// Share of the sliding velocity that the wall takes away in a step, 0 to 1.
     pub friction: f64,
+    /// Liquid may come off the wall: it does not suck.
+    pub peel: bool,
 }
 
 /// A shape placed in the world.

@@ -13,7 +13,7 @@
 //! answers the same for everything within a box, and looks only at solids and faces that reach it.
 
 use super::solid::{Solid, Wall};
-use crate::math::{Aabb, Vec3};
+use crate::math::{Aabb, Motion, Vec3};
 use std::sync::Arc;
 
 /// Everything solid at one time.
@@ -36,20 +36,52 @@ struct Placed {
     /// Where it can be met at all during the step.
     bounds: Aabb,
     thin: bool,
+    /// The number of the body, if liquid moves it.
+    body: Option<u32>,
+}
+
+impl Placed {
+    fn new(solid: Solid) -> Self {
+        Self { bounds: solid.bounds(), thin: solid.shape.is_thin(), solid: Arc::new(solid), body: None }
+    }
 }
 
 impl Solids {
     pub fn new(solids: Vec<Solid>, domain: Option<Aabb>, closed: [[bool; 2]; 3], domain_wall: Wall) -> Self {
         let max_speed = solids.iter().map(|s| s.max_speed(domain.as_ref())).fold(0.0, f64::max);
-        let place = |s: Solid| Placed { bounds: s.bounds(), thin: s.shape.is_thin(), solid: Arc::new(s) };
-        Self {
-            solids: solids.into_iter().map(place).collect(),
-            domain,
-            closed,
-            domain_wall,
-            max_speed,
-            half: 0.0,
+        let solids = solids.into_iter().map(Placed::new).collect();
+        Self { solids, domain, closed, domain_wall, max_speed, half: 0.0 }
+    }
+
+    /// The same solids and, after them, bodies that liquid moves.
+    pub fn and_bodies(mut self, bodies: Vec<Solid>) -> Self {
+        let count = bodies.len();
+        let fastest = bodies.iter().map(|s| s.max_speed(self.domain.as_ref()));
+        self.max_speed = fastest.fold(self.max_speed, f64::max);
+        self.solids.extend(bodies.into_iter().map(Placed::new));
+        self.with_bodies(count)
+    }
+
+    /// The same solids, of which the last `count` are bodies that liquid moves.
+    pub fn with_bodies(mut self, count: usize) -> Self {
+        let first = self.solids.len().saturating_sub(count);
+        for (n, placed) in self.solids[first..].iter_mut().enumerate() {
+            placed.body = Some(n as u32);
         }
+        self
+    }
+
+    /// The same solids with other motions of the bodies, standing where they stand.
+    pub fn with_body_motions(&self, motions: &[Motion]) -> Self {
+        let mut moved = self.clone();
+        for placed in &mut moved.solids {
+            let Some(motion) = placed.body.and_then(|b| motions.get(b as usize)) else { continue };
+            let motion = Motion { pose: placed.solid.motion.pose, ..*motion };
+            placed.solid = Arc::new(Solid { motion, ..(*placed.solid).clone() });
+        }
+        let fastest = moved.solids.iter().map(|p| p.solid.max_speed(moved.domain.as_ref()));
+        moved.max_speed = fastest.fold(0.0, f64::max);
+        moved
     }
 
     /// The same with every thin solid as a plate of twice this thickness.
@@ -101,8 +133,19 @@ impl Solids {
 
     /// The nearest solid of those wanted and its distance, if that is less than `limit`.
     fn nearest_of(&self, x: &Vec3, limit: f64, wanted: impl Fn(&Solid) -> bool) -> (f64, Option<&Solid>) {
+        let (d, placed) = self.nearest_placed(x, limit, wanted);
+        (d, placed.map(|p| &*p.solid))
+    }
+
+    fn nearest_placed(
+        &self,
+        x: &Vec3,
+        limit: f64,
+        wanted: impl Fn(&Solid) -> bool,
+    ) -> (f64, Option<&Placed>) {
         let mut nearest = (limit, None);
-        for Placed { solid, bounds, thin } in &self.solids {
+        for placed in &self.solids {
+            let Placed { solid, bounds, thin, .. } = placed;
             let half = if *thin { self.half } else { 0.0 };
             // Outside its box the distance is at least that to the box.
             let in_reach = bounds.distance_squared(x) <= (nearest.0 + half).max(0.0).powi(2);
@@ -110,7 +153,7 @@ impl Solids {
                 let d = solid.distance_within(x, nearest.0.abs() + half);
                 let d = if *thin { d.abs() - half } else { d };
                 if d < nearest.0 {
-                    nearest = (d, Some(&**solid));
+                    nearest = (d, Some(placed));
                 }
             }
         }
@@ -146,6 +189,49 @@ impl Solids {
             return Vec3::zeros();
         }
         self.nearest(x, reach).map_or(Vec3::zeros(), |s| s.velocity(x))
+    }
+
+    /// Velocity of the nearest solid at x if it is not a body, whose velocity is to be found.
+    pub fn scripted_velocity(&self, x: &Vec3, reach: f64) -> Vec3 {
+        if !self.any_animated() {
+            return Vec3::zeros();
+        }
+        let nearest = self.nearest_placed(x, reach.min(self.domain_distance(x)), |_| true).1;
+        nearest.filter(|p| p.body.is_none()).map_or(Vec3::zeros(), |p| p.solid.velocity(x))
+    }
+
+    /// Distance to solids that are no bodies and to the domain's walls, cut off at `reach` outside.
+    pub fn scripted_distance(&self, x: &Vec3, reach: f64) -> f64 {
+        self.nearest_scripted(x, reach).0
+    }
+
+    /// Velocity of the nearest solid that is no body; zero at the domain's walls.
+    pub fn scripted_velocity_of_nearest(&self, x: &Vec3, reach: f64) -> Vec3 {
+        self.nearest_scripted(x, reach).1.map_or(Vec3::zeros(), |s| s.velocity(x))
+    }
+
+    fn nearest_scripted(&self, x: &Vec3, reach: f64) -> (f64, Option<&Solid>) {
+        let mut nearest = (reach.min(self.domain_distance(x)), None);
+        for p in self.solids.iter().filter(|p| !p.thin && p.body.is_none()) {
+            if p.bounds.distance_squared(x) <= nearest.0.max(0.0).powi(2) {
+                let d = p.solid.distance(x);
+                if d < nearest.0 {
+                    nearest = (d, Some(&*p.solid));
+                }
+            }
+        }
+        nearest
+    }
+
+    /// The number of the body that is the nearest solid at x, if one is.
+    pub fn nearest_body(&self, x: &Vec3, reach: f64) -> Option<usize> {
+        let nearest = self.nearest_placed(x, reach.min(self.domain_distance(x)), |_| true).1;
+        nearest.and_then(|p| p.body).map(|b| b as usize)
+    }
+
+    /// World boxes of the bodies.
+    pub fn body_bounds(&self) -> impl Iterator<Item = &Aabb> {
+        self.solids.iter().filter(|p| p.body.is_some()).map(|p| &p.bounds)
     }
 
     /// How liquid behaves at the nearest wall.
@@ -232,7 +318,7 @@ impl Solids {
 mod tests {
     use super::*;
     use crate::field::SolidShape;
-    use crate::math::{Motion, Pose};
+    use crate::math::Pose;
 
     struct Ball;
     impl SolidShape for Ball {

@@ -86,6 +86,11 @@ impl NullSpace {
         })
     }
 
+    /// Σ of the entries of unit null vector `c`: √n for a constant on n rows.
+    pub fn length(&self, c: usize) -> f64 {
+        self.values[self.starts[c]..self.starts[c + 1]].iter().sum()
+    }
+
     /// Make `v` orthogonal to all null vectors.
     pub fn project(&self, v: &mut [f64]) {
         for c in 0..self.count() {

@@ -163,9 +163,41 @@ pub struct Body {
     /// Bounce between solids from 0 to 1.
     #[serde(default)]
     pub restitution: f64,
+    /// What holds it; nothing when absent.
+    #[serde(default, skip_serializing_if = "Joint::is_free")]
+    pub joint: Joint,
     /// How previews draw it.
     #[serde(default)]
     pub look: Look,
+}
+
+/// What holds a body to the world.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Joint {
+    /// Nothing: it goes where it is carried.
+    #[default]
+    Free,
+    /// It stays where it is, and tells which forces act on it.
+    Fixed,
+    /// It turns about an axis.
+    Hinge {
+        /// A point of the axis.
+        point: [f64; 3],
+        /// Direction of the axis.
+        axis: [f64; 3],
+    },
+    /// It slides along a direction without turning.
+    Slider {
+        /// The direction.
+        axis: [f64; 3],
+    },
+}
+
+impl Joint {
+    fn is_free(&self) -> bool {
+        *self == Joint::Free
+    }
 }
 
 /// How liquid meets a solid.

@@ -4,7 +4,7 @@
 //! whose unit is named in metres, litres or kilograms are SI already. Meshes are files, so their scale
 //! changes instead of their vertices.
 
-use super::{Force, Keyed, Scene, ShapeSpec, Transform};
+use super::{Force, Joint, Keyed, Scene, ShapeSpec, Transform};
 
 impl Scene {
     /// The same scene with every length in metres and `unit_length` 1.
@@ -28,6 +28,9 @@ impl Scene {
         for body in &mut scene.bodies {
             place(u, &mut body.shape, &mut body.transform);
             scale(u, &mut body.velocity);
+            if let Joint::Hinge { point, .. } = &mut body.joint {
+                scale(u, point);
+            }
         }
         for force in &mut scene.forces {
             scale_force(u, force);

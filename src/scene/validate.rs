@@ -5,7 +5,7 @@
 
 use super::edit::{excerpt, nearest, printable};
 use super::{
-    Blend, Body, Domain, Force, Keyed, Liquid, PRESETS, Resolution, SCENE_VERSION, Scene, ShapeSpec,
+    Blend, Body, Domain, Force, Joint, Keyed, Liquid, PRESETS, Resolution, SCENE_VERSION, Scene, ShapeSpec,
     Transform,
 };
 use crate::error::{Error, Result};
@@ -302,6 +302,14 @@ fn check_body(path: &str, body: &Body) -> Result<()> {
     three(&format!("{path}.velocity"), &body.velocity)?;
     three(&format!("{path}.angular_velocity"), &body.angular_velocity)?;
     range(&format!("{path}.friction"), body.friction, 0.0, 1.0)?;
+    match &body.joint {
+        Joint::Hinge { point, axis } => {
+            three(&format!("{path}.joint.hinge.point"), point)?;
+            direction(&format!("{path}.joint.hinge.axis"), axis)?;
+        }
+        Joint::Slider { axis } => direction(&format!("{path}.joint.slider.axis"), axis)?,
+        Joint::Free | Joint::Fixed => {}
+    }
     range(&format!("{path}.restitution"), body.restitution, 0.0, 1.0)
 }
 

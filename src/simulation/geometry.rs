@@ -109,8 +109,8 @@ impl Simulation {
     }
 
     pub(super) fn measure_again(&mut self) -> Result<()> {
-        let Self { scene, world, liquid, pool, frame, .. } = self;
-        pool.install(|| liquid.measure_again(&solids_at(scene, world, *frame as f64)?))
+        let Self { scene, world, bodies, liquid, pool, frame, .. } = self;
+        pool.install(|| liquid.measure_again(&solids_at(scene, world, bodies, *frame as f64)?))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
 use crate::linalg::SolveInfo;
 use crate::math::{Aabb, Vec3};
+use crate::solver::mac::{Bodies, Carried};
 
 /// A source of liquid during one substep.
 pub struct Inflow<'a> {
@@ -43,6 +44,8 @@ pub struct Step<'a> {
     pub inflows: &'a [Inflow<'a>],
     /// Dynamic viscosity of each liquid of the scene, Pa·s; empty without any.
     pub viscosity: &'a [f64],
+    /// Bodies that liquid moves; the last of the solids.
+    pub bodies: &'a Bodies<'a>,
     pub cancel: &'a Cancel,
 }
 
@@ -76,6 +79,11 @@ pub trait Liquid: Send + Sync {
     fn apply_forces(&mut self, step: &Step) -> Result<()>;
     fn solve(&mut self, step: &Step) -> Result<Solved>;
     fn finish(&mut self, step: &Step) -> Result<()>;
+
+    /// What the last solve made of the bodies.
+    fn carried(&self) -> &[Carried] {
+        &[]
+    }
 
     /// Make the new state the present one.
     fn commit(&mut self);

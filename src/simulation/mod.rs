@@ -5,7 +5,9 @@
 //! in a pool of threads that the simulation owns, while the caller's thread reports progress.
 
 mod bcc;
+mod bodies;
 mod clock;
+mod contact;
 mod feed;
 mod forces;
 mod form;
@@ -18,6 +20,7 @@ pub mod report;
 mod sources;
 pub mod state;
 mod step;
+mod support;
 pub mod validation;
 mod watch;
 mod world;
@@ -26,9 +29,11 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
-use crate::math::{Aabb, Mat3, Vec3};
+use crate::math::{Aabb, Mat3, Pose, Vec3};
 use crate::scene::{Look, Scene, SimulatorType, Transfer};
+use crate::solver::rigid::Six;
 use bcc::{Bcc, BccOptions};
+use bodies::Bodies;
 use clock::{Clock, MANY_SUBSTEPS};
 use feed::Feed;
 use forces::Forces;
@@ -50,9 +55,6 @@ pub use pool::Pool;
 
 /// Cells that a collider may cross in a substep.
 const COLLIDER_CELLS: f64 = 1.0;
-
-/// Densities that differ by less than this share are taken as the same, that of the first liquid.
-const SAME_DENSITY: f64 = 0.02;
 
 /// Where mesh files of a scene come from; the library itself opens no files.
 pub type MeshSource<'a> = dyn Fn(&str) -> Result<TriMesh> + 'a;
@@ -84,6 +86,7 @@ pub struct Simulation {
     /// Metres in a unit of the scene as it was given.
     unit_length: f64,
     world: World,
+    bodies: Bodies,
     sources: Vec<Source>,
     /// Meshes that are handed over frame by frame.
     feeds: Vec<Feed>,
@@ -104,22 +107,23 @@ impl Simulation {
         scene.validate()?;
         let (given, unit_length) = (scene.clone(), scene.unit_length);
         let scene = scene.to_si();
-        refuse_unsupported(&scene)?;
+        support::refuse_unsupported(&scene)?;
         check_memory(&scene, settings)?;
         let pool = Pool::new(settings.threads.or(scene.threads.map(|t| t as usize)))?;
         let files = read_files(&scene, meshes)?;
         let frame = scene.frames[0];
         // Distances are measured in the pool too: nothing may wake threads that the host has not granted.
-        let (world, sources, feeds, liquid) = pool.install(|| {
+        let (world, bodies, sources, feeds, liquid) = pool.install(|| {
             let read =
                 |file: &str| files.get(file).cloned().ok_or_else(|| Error::geometry(file, "no such mesh"));
             let loader = Loader { scene: &scene, meshes: &read };
             let world = World::new(&scene, &loader)?;
+            let bodies = Bodies::new(&loader)?;
             let (sources, feeds) = (Source::all(&loader)?, Feed::all(&loader)?);
             let regions = initial_regions(&loader)?;
-            let solids = solids_at(&scene, &world, frame as f64)?;
+            let solids = solids_at(&scene, &world, &bodies, frame as f64)?;
             let liquid = start(&scene, &solids, &regions, sources.len())?;
-            Ok::<_, Error>((world, sources, feeds, liquid))
+            Ok::<_, Error>((world, bodies, sources, feeds, liquid))
         })?;
         Ok(Self {
             due: vec![0.0; sources.len()],
@@ -127,6 +131,7 @@ impl Simulation {
             scene,
             unit_length,
             world,
+            bodies,
             sources,
             feeds,
             liquid,
@@ -168,9 +173,9 @@ impl Simulation {
             litres: 1e3 * self.liquid.amount().volume,
         });
         let cancel = self.cancel.clone();
-        let Self { scene, world, sources, liquid, due, frame, unfinished, settings, pool, .. } = self;
+        let Self { scene, world, bodies, sources, liquid, due, frame, unfinished, settings, pool, .. } = self;
         let liquid = liquid.as_mut();
-        let mut frame_work = FrameWork { scene, world, sources, liquid, due, unfinished, settings };
+        let mut frame_work = FrameWork { scene, world, bodies, sources, liquid, due, unfinished, settings };
         let report =
             watch::run(pool, &cancel, &progress, watch, || frame_work.run(*frame, &cancel, &progress))?;
         self.frame += 1;
@@ -198,22 +203,27 @@ impl Simulation {
         report.particles = self.liquid.particles().len();
         report.memory_bytes = self.liquid.bytes() as u64;
         report.colliders = self.collider_poses();
+        report.bodies = self.bodies.report();
     }
 
-    /// Where the colliders stand at the present frame.
+    /// Where the colliders stand at the present frame, and after them the bodies.
     pub fn collider_poses(&self) -> Vec<ColliderPose> {
-        let pose = |c: &world::Collider| {
-            let pose = c.object.pose(self.frame as f64);
+        let place = |name: &str, pose: &Pose, scale: f64, mesh_changed: bool| {
             let q = pose.rotation;
             ColliderPose {
-                name: c.object.name.clone(),
+                name: name.to_string(),
                 translate: pose.translation.into(),
                 rotate_quaternion_wxyz: [q.w, q.i, q.j, q.k],
-                scale: c.object.transform.scale,
-                mesh_changed: c.replaced || c.object.deforms(),
+                scale,
+                mesh_changed,
             }
         };
-        self.world.colliders.iter().map(pose).collect()
+        let collider = |c: &world::Collider| {
+            let changed = c.replaced || c.object.deforms();
+            place(&c.object.name, &c.object.pose(self.frame as f64), c.object.transform.scale, changed)
+        };
+        let bodies = self.bodies.poses().map(|(name, pose, scale)| place(name, &pose, scale, false));
+        self.world.colliders.iter().map(collider).chain(bodies).collect()
     }
 
     /// The surface of the liquid with the attribute `velocity`.
@@ -232,15 +242,18 @@ impl Simulation {
         self.liquid.cells()
     }
 
-    /// The colliders' triangles at the present frame, for pictures.
+    /// The triangles of the colliders and, after them, of the bodies at the present frame, for pictures.
     pub fn collider_meshes(&self) -> Vec<ColliderMesh<'_>> {
         let all = self.world.colliders.iter();
+        let bodies = self.bodies.meshes();
+        let bodies = bodies.map(|(name, mesh, look)| ColliderMesh { name, mesh, look, deforms: false });
         all.map(|c| ColliderMesh {
             name: &c.object.name,
             mesh: c.object.mesh(self.frame as f64),
             look: c.look,
             deforms: c.replaced || c.object.deforms(),
         })
+        .chain(bodies)
         .collect()
     }
 
@@ -250,6 +263,7 @@ impl Simulation {
         out.u64s("frame", &[self.frame as u64]);
         out.f64s("due", &self.due);
         out.f64s("unfinished", self.unfinished.as_ref().map(Clock::state).as_ref().map_or(&[], |s| s));
+        self.bodies.save(&mut out);
         self.liquid.save(&mut out);
         out.finish()
     }
@@ -262,9 +276,15 @@ impl Simulation {
         let due = from.f64s("due")?;
         let due = from.expect("due", due, self.due.len())?;
         let unfinished = self.read_clock(&mut from)?;
+        let states = self.bodies.load(&mut from)?;
         self.feed_end(frame)?;
-        let Self { scene, world, liquid, pool, .. } = self;
-        pool.install(|| liquid.load(&mut from, &solids_at(scene, world, frame as f64)?))?;
+        let before = std::mem::replace(&mut self.bodies.now, states);
+        let Self { scene, world, bodies, liquid, pool, .. } = self;
+        let loaded = pool.install(|| liquid.load(&mut from, &solids_at(scene, world, bodies, frame as f64)?));
+        if let Err(error) = loaded {
+            self.bodies.now = before;
+            return Err(error);
+        }
         (self.frame, self.due, self.unfinished) = (frame, due, unfinished);
         Ok(())
     }
@@ -294,6 +314,7 @@ impl Simulation {
 struct FrameWork<'a> {
     scene: &'a Scene,
     world: &'a World,
+    bodies: &'a mut Bodies,
     sources: &'a [Source],
     liquid: &'a mut dyn Liquid,
     due: &'a mut [f64],
@@ -341,7 +362,7 @@ impl FrameWork<'_> {
     }
 
     /// The rules that bound the next substep.
-    fn limits(&self, at: f64, length: f64) -> [Limit; 3] {
+    fn limits(&self, at: f64, length: f64) -> [Limit; 4] {
         let forces = Forces::at(self.scene, at);
         // A wall may not step over the liquid beside it, however thin the wall.
         let reach = COLLIDER_CELLS * self.scene.cell();
@@ -353,7 +374,23 @@ impl FrameWork<'_> {
             _ => f64::INFINITY,
         };
         let tension = Limit { dt, rule: "surface tension" };
-        [self.liquid.max_dt(forces.uniform.norm()), collider, tension]
+        [
+            self.liquid.max_dt(forces.uniform.norm()),
+            collider,
+            tension,
+            self.body_limit(reach, forces.uniform.norm()),
+        ]
+    }
+
+    /// No body may fall or fly further than `reach` in a substep.
+    fn body_limit(&self, reach: f64, gravity: f64) -> Limit {
+        let rule = "body speed";
+        if self.bodies.is_empty() {
+            return Limit { dt: f64::INFINITY, rule };
+        }
+        let speed = self.bodies.speed();
+        let end = speed + (speed * speed + 4.0 * gravity * reach).sqrt();
+        Limit { dt: 2.0 * reach / end.max(1e-12), rule }
     }
 
     fn substep(
@@ -364,8 +401,19 @@ impl FrameWork<'_> {
         cancel: &Cancel,
         progress: &Mutex<Progress>,
     ) -> Result<report::StepReport> {
-        let solids = self.world.solids(from, to, dt, viscosity(self.scene, to), cancel)?;
+        let (cell, thickness) = (self.scene.cell(), viscosity(self.scene, to));
+        let walls = self.world.solids(from, to, dt, thickness, cancel)?;
+        let (states, moved) = self.bodies.advance(&walls, dt, cell, thickness);
+        let solids = walls.clone().and_bodies(moved);
         let forces = Forces::at(self.scene, to);
+        let touching = self.bodies.touching(&states);
+        let contacts = self.bodies.contacts(&touching, &states, &walls, dt, cell);
+        // What gravity adds in two steps is no impact.
+        let slow = 2.0 * forces.uniform.norm() * dt;
+        let contact = |v: &[Six], factor: &[f64]| contacts.solve(&touching, v, factor, dt, slow);
+        let afloat = self.bodies.afloat(&states, dt);
+        let bodies =
+            crate::solver::mac::Bodies { all: &afloat, gravity: forces.uniform, contact: Some(&contact) };
         let due: Vec<f64> = self.sources.iter().zip(&*self.due).map(|(s, d)| d + s.due(to, dt)).collect();
         let given = self.liquid.emitted().to_vec();
         let mut placed = Vec::new();
@@ -395,10 +443,13 @@ impl FrameWork<'_> {
             tension: tension(self.scene, to),
             inflows: &inflows,
             viscosity: &viscosities(self.scene, to),
+            bodies: &bodies,
             cancel,
         };
         let report =
             step::step(self.liquid, &world, &mut |stage| set(progress, |p| p.stage = STAGES[stage]))?;
+        drop(touching);
+        self.bodies.accept(states, self.liquid.carried(), dt);
         let after = self.liquid.emitted();
         for i in 0..self.due.len() {
             // The first filling of the region is not held against the rate.
@@ -443,39 +494,6 @@ fn viscosity(scene: &Scene, frame: f64) -> f64 {
     viscosities(scene, frame).into_iter().fold(0.0, f64::max)
 }
 
-fn refuse_unsupported(scene: &Scene) -> Result<()> {
-    let unsupported = |what: &str, message: &str| {
-        Err(Error::Unsupported { what: what.to_string(), message: message.to_string() })
-    };
-    if !scene.bodies.is_empty() {
-        return unsupported("bodies", "the simulators have no floating bodies; use colliders");
-    }
-    let density = scene.liquids.first().map_or(1000.0, |l| l.density());
-    if scene.liquids.iter().any(|l| (l.density() / density - 1.0).abs() > SAME_DENSITY) {
-        let message =
-            "the simulator 'mac' has liquids of one density; give all the same, they may differ in viscosity";
-        return unsupported("liquids", message);
-    }
-    if scene.liquids.len() > 255 {
-        return unsupported("liquids", "there may be at most 255");
-    }
-    if scene.simulator.kind == SimulatorType::Bcc {
-        if scene.liquids.len() > 1 {
-            return unsupported("liquids", "the simulator 'bcc' has one liquid; remove the others");
-        }
-        let Some(domain) = &scene.domain else {
-            return unsupported("domain", "the simulator 'bcc' needs a domain; give one");
-        };
-        if (0..3).any(|a| domain.max[a] - domain.min[a] < 1.5 * scene.cell()) {
-            return unsupported(
-                "domain",
-                "the simulator 'bcc' is three-dimensional; use 'mac' for one layer of cells",
-            );
-        }
-    }
-    Ok(())
-}
-
 /// The mesh files of a scene, each read once.
 fn read_files(scene: &Scene, meshes: &MeshSource) -> Result<BTreeMap<String, TriMesh>> {
     let colliders = scene.colliders.iter().map(|c| &c.shape).chain(scene.bodies.iter().map(|b| &b.shape));
@@ -489,9 +507,11 @@ fn read_files(scene: &Scene, meshes: &MeshSource) -> Result<BTreeMap<String, Tri
     Ok(files)
 }
 
-/// The solids of a frame, at rest.
-fn solids_at(scene: &Scene, world: &World, frame: f64) -> Result<Solids> {
-    world.solids(frame, frame, 0.0, viscosity(scene, frame), &Cancel::new())
+/// The solids of a frame, at rest, and the bodies where they are.
+fn solids_at(scene: &Scene, world: &World, bodies: &Bodies, frame: f64) -> Result<Solids> {
+    let viscosity = viscosity(scene, frame);
+    let walls = world.solids(frame, frame, 0.0, viscosity, &Cancel::new())?;
+    Ok(walls.and_bodies(bodies.solids_now(viscosity)))
 }
 
 /// The initial volumes with their velocities and the gradients of these.

@@ -58,8 +58,11 @@ pub struct FrameReport {
     /// Bytes held by the simulation's arrays.
     pub memory_bytes: u64,
     pub warnings: Vec<String>,
-    /// Where the colliders are.
+    /// Where the colliders are, and after them the bodies.
     pub colliders: Vec<ColliderPose>,
+    /// How the bodies move.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bodies: Vec<BodyMotion>,
 }
 
 impl FrameReport {
@@ -93,6 +96,24 @@ pub struct ColliderPose {
     pub scale: f64,
     /// Whether its triangles changed since the frame before.
     pub mesh_changed: bool,
+}
+
+/// How a body moves at the end of a frame. Its pose is among the colliders.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BodyMotion {
+    pub name: String,
+    /// kg.
+    pub mass: f64,
+    /// Centre of mass, m.
+    pub centre: [f64; 3],
+    /// Of the centre of mass, m/s.
+    pub velocity: [f64; 3],
+    /// Radians a second.
+    pub angular_velocity: [f64; 3],
+    /// Force of the liquid in the last substep, N.
+    pub force: [f64; 3],
+    /// Its torque about the centre of mass, Nm.
+    pub torque: [f64; 3],
 }
 
 /// What a host sees while a frame is computed.

@@ -105,14 +105,7 @@ impl World {
 
     /// The solids at frame `to`, on their way from frame `from`, which takes `dt` seconds.
     pub fn solids(&self, from: f64, to: f64, dt: f64, viscosity: f64, cancel: &Cancel) -> Result<Solids> {
-        let wall = |wall: scene::Wall, friction: f64| Wall {
-            stick: match wall {
-                scene::Wall::Stick => true,
-                scene::Wall::Auto => viscosity >= STICKS_FROM,
-                scene::Wall::Slide | scene::Wall::Peel => false,
-            },
-            friction,
-        };
+        let wall = |wall: scene::Wall, friction: f64| self::wall(wall, friction, viscosity);
         let place = |c: &Collider| {
             let placed = c.object.at(from, to, dt, cancel)?;
             let (before, pose) = (placed.before, placed.pose);
@@ -131,6 +124,19 @@ impl World {
         let solids = there.map(place).collect::<Result<Vec<_>>>()?;
         let domain = wall(self.domain_wall, self.domain_friction);
         Ok(Solids::new(solids, self.domain, self.closed, domain).thickened(self.sheet))
+    }
+}
+
+/// A wall of the scene as liquid of this viscosity meets it.
+pub(super) fn wall(wall: scene::Wall, friction: f64, viscosity: f64) -> Wall {
+    Wall {
+        stick: match wall {
+            scene::Wall::Stick => true,
+            scene::Wall::Auto => viscosity >= STICKS_FROM,
+            scene::Wall::Slide | scene::Wall::Peel => false,
+        },
+        friction,
+        peel: wall == scene::Wall::Peel,
     }
 }
 

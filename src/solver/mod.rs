@@ -3,4 +3,5 @@
 pub mod bcc;
 pub mod mac;
 pub mod pressure;
+pub mod rigid;
 pub mod stokes;

@@ -16,6 +16,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::linalg::{Csr, KrylovParams, NullSpace, PreconditionerKind, SolveInfo, cg};
 use crate::mesh::{AIR, FaceGraph, Incidence};
+use crate::solver::rigid::{Coupling, Floating, RigidBody, RigidRows, Six, WithBodies};
 
 /// What a projection did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +49,25 @@ pub fn project_with(
     preconditioner: PreconditionerKind,
     cancel: &Cancel,
 ) -> Result<Projection> {
+    let none = RigidRows::new(0, Vec::new());
+    project_with_bodies(graph, dt_over_density, 0.0, &none, &mut [], p, tolerance, preconditioner, cancel)
+}
+
+/// As [`project_with`], with bodies whose velocities are unknowns as well: (A + Δt KᵀM⁻¹K) p = b − KᵀV*. The rows K
+/// count the flow out of cells in m³/s for unit velocities of the bodies (see [`crate::solver::rigid`]);
+/// faces that belong to bodies are left out of `solid_outflow`. The bodies receive their velocities.
+#[allow(clippy::too_many_arguments)]
+pub fn project_with_bodies(
+    graph: &mut FaceGraph,
+    dt_over_density: f64,
+    dt: f64,
+    rows: &RigidRows,
+    bodies: &mut [RigidBody],
+    p: &mut [f64],
+    tolerance: f64,
+    preconditioner: PreconditionerKind,
+    cancel: &Cancel,
+) -> Result<Projection> {
     graph.check()?;
     if graph.cells() == 0 {
         return Ok(Projection::default());
@@ -55,16 +75,59 @@ pub fn project_with(
     let faces = graph.incidence();
     let (labels, open) = graph.components();
     let matrix = assemble(graph, &faces, dt_over_density)?;
-    let b = right_hand_side(graph, dt_over_density);
-    let closed: Vec<u32> = labels.iter().map(|&l| if open[l as usize] { u32::MAX } else { l }).collect();
-    let closed_regions = open.iter().filter(|o| !**o).count();
-    let null_space = if closed_regions > 0 { Some(NullSpace::constants(&compact(&closed))?) } else { None };
+    let mut b = right_hand_side(graph, dt_over_density);
+    let coupling =
+        Coupling { rows: rows.clone(), middle: bodies.iter().map(|b| b.inverse_mass * dt).collect() };
+    let velocities: Vec<Six> = bodies.iter().map(|b| b.velocity).collect();
+    rows.add_flow(-1.0, &velocities, &mut b);
+    let mut closed: Vec<u32> = labels.iter().map(|&l| if open[l as usize] { u32::MAX } else { l }).collect();
+    let mut weight = vec![1.0; closed.len()];
+    free_regions(&coupling, &mut closed, &mut weight);
+    let null_labels = compact(&closed);
+    let closed_regions = null_labels.iter().filter(|&&l| l != u32::MAX).max().map_or(0, |&l| l as usize + 1);
+    let null_space = match closed_regions {
+        0 => None,
+        _ => Some(NullSpace::weighted(&null_labels, |row| weight[row])?),
+    };
     let params = KrylovParams { tolerance, null_space: null_space.as_ref(), ..KrylovParams::default() };
-    let solve = cg(&matrix, preconditioner.build(&matrix)?.as_mut(), &b, p, &params, cancel)?;
+    let mut inverse = preconditioner.build(&matrix)?;
+    let with = WithBodies { base: &matrix, coupling: &coupling };
+    let solve = match bodies.is_empty() {
+        true => cg(&matrix, inverse.as_mut(), &b, p, &params, cancel)?,
+        false => cg(&with, inverse.as_mut(), &b, p, &params, cancel)?,
+    };
     solve.require("pressure")?;
     accelerate(graph, dt_over_density, p);
-    let refused_inflow = refused(&closed, &b);
+    for (n, body) in bodies.iter_mut().enumerate() {
+        body.velocity += coupling.middle[n] * rows.force(n, |cell| p[cell]);
+    }
+    let refused_inflow = null_space.as_ref().map_or(0.0, |n| refused(n, &b));
     Ok(Projection { solve: Some(solve), closed_regions, refused_inflow })
+}
+
+/// Of the closed regions leave those that no body feels; combinations that no body feels get one label and
+/// the shares of its regions as weights.
+fn free_regions(coupling: &Coupling, closed: &mut [u32], weight: &mut [f64]) {
+    if coupling.rows.bodies() == 0 {
+        return;
+    }
+    let count = closed.iter().filter(|&&l| l != u32::MAX).max().map_or(0, |&l| l as usize + 1);
+    let mut sizes = vec![0.0; count];
+    closed.iter().filter(|&&l| l != u32::MAX).for_each(|&l| sizes[l as usize] += 1.0);
+    let region = |cell: usize| Some(closed[cell] as usize).filter(|&r| r < count);
+    let floating = Floating::new(coupling, &sizes, region);
+    let mut of_region: Vec<(u32, f64)> = (0..count).map(|r| (r as u32, 1.0)).collect();
+    floating.regions.iter().for_each(|&r| of_region[r] = (u32::MAX, 1.0));
+    for constants in floating.null_constants() {
+        let first = constants[0].0 as u32;
+        // Null vectors that share regions cannot both be projected one by one; the first is.
+        if constants.iter().all(|(r, _)| of_region[*r].0 == u32::MAX) {
+            constants.iter().for_each(|&(r, c)| of_region[r] = (first, c));
+        }
+    }
+    for (label, weight) in closed.iter_mut().zip(weight).filter(|(l, _)| **l != u32::MAX) {
+        (*label, *weight) = of_region[*label as usize];
+    }
 }
 
 /// Σ over faces of a cell of Δt/ρ A/d (p_i − p_j).
@@ -112,20 +175,17 @@ fn compact(labels: &[u32]) -> Vec<u32> {
     labels.iter().map(|l| used.binary_search(l).map_or(u32::MAX, |n| n as u32)).collect()
 }
 
-/// Sum over closed components of the volume rate that cannot be placed.
-fn refused(closed: &[u32], b: &[f64]) -> f64 {
-    let labels = compact(closed);
-    let count = labels.iter().filter(|&&l| l != u32::MAX).max().map_or(0, |&l| l as usize + 1);
-    let mut sums = vec![0.0; count];
-    for (l, b) in labels.iter().zip(b).filter(|(l, _)| **l != u32::MAX) {
-        sums[*l as usize] += b;
-    }
-    sums.iter().map(|s: &f64| s.abs()).sum()
+/// Sum over null vectors of the volume rate that cannot be placed.
+fn refused(null: &NullSpace, b: &[f64]) -> f64 {
+    // A component along a unit vector, times its sum, is the volume rate; for constants Σb over √n times √n.
+    (0..null.count()).map(|c| (null.component(c, b) * null.length(c)).abs()).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::{Mat3, Vec3};
+    use crate::solver::rigid::mass_matrix;
 
     /// A column of n cells under a free surface at the height n − 1 + 0.7 cells.
     fn column(n: u32, g: f64) -> FaceGraph {
@@ -161,6 +221,40 @@ mod tests {
         assert!((done.refused_inflow - 0.25).abs() < 1e-15);
         // Half of what the piston pushes in passes to the second cell, so both swell alike.
         assert!((graph.velocity[0] - 0.125).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_lid_rests_on_water_that_cannot_escape() {
+        // The column without its surface; a lid of 5 kg lies on the last cell.
+        let (g, dt, rho, n) = (9.81, 0.1, 1000.0, 6);
+        let mut graph = FaceGraph::with_cells(n);
+        (1..n as u32).for_each(|i| graph.push(i - 1, i, 1.0, 1.0, -g * dt, 0.0));
+        let rows = RigidRows::new(1, vec![(0, n as u32 - 1, [0.0, 1.0, 0.0, 0.0, 0.0, 0.0])]);
+        let mut lid = [RigidBody {
+            centre: Vec3::zeros(),
+            velocity: Six::new(0.0, -g * dt, 0.0, 0.0, 0.0, 0.0),
+            inverse_mass: mass_matrix(5.0, &Mat3::identity()).try_inverse().unwrap(),
+        }];
+        let mut p = vec![0.0; n];
+        let kind = PreconditionerKind::Mic0;
+        let done = project_with_bodies(
+            &mut graph,
+            dt / rho,
+            dt,
+            &rows,
+            &mut lid,
+            &mut p,
+            1e-13,
+            kind,
+            &Cancel::new(),
+        );
+        assert_eq!(done.unwrap().closed_regions, 0);
+        assert!(lid[0].velocity.amax() < 1e-10 && graph.velocity.iter().all(|u| u.abs() < 1e-10));
+        for (i, p) in p.iter().enumerate() {
+            // The lid's weight, and the water between the centres of this cell and the last.
+            let exact = 5.0 * g + rho * g * (n - 1 - i) as f64;
+            assert!((p - exact).abs() < 1e-8 * rho * g, "{p} {exact}");
+        }
     }
 
     #[test]

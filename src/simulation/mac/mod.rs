@@ -24,11 +24,12 @@ use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
 use crate::grid::{MAX_MARGIN, Patch, extend_average};
-use crate::math::{Aabb, Vec3};
+use crate::math::{Aabb, Motion, Vec3};
 use crate::solver::mac::{
-    MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles,
-    particles_to_grid, project, surface_tension, wall_drag,
+    Afloat, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles,
+    particles_to_grid, project_with_bodies, surface_tension, wall_drag,
 };
+use crate::solver::rigid::{angular, linear};
 use crate::surface::Seeding;
 use rayon::prelude::*;
 
@@ -120,6 +121,8 @@ pub struct Mac {
     multigrid: Multigrid,
     /// What viscosity leaves of the motion within each cell in this step; empty if it does not act.
     fade: Vec<f32>,
+    /// What the last solve made of the bodies.
+    carried: Vec<Carried>,
 }
 
 impl Mac {
@@ -142,6 +145,7 @@ impl Mac {
             full: Vec::new(),
             multigrid: Multigrid::default(),
             fade: Vec::new(),
+            carried: Vec::new(),
         };
         mac.fill(solids, volumes)?;
         Ok(mac)
@@ -291,8 +295,18 @@ impl Liquid for Mac {
         let layers = self.margin(step.dt) + 2;
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
-        let Projected { report, mut known, mut drift } =
-            project(grid, step.solids, &options, &spreading, &mut self.multigrid, step.cancel)?;
+        let Projected { report, mut known, mut drift, bodies } = project_with_bodies(
+            grid,
+            step.solids,
+            &options,
+            &spreading,
+            step.bodies,
+            &mut self.multigrid,
+            step.cancel,
+        )?;
+        let moved = bodies_moved(step, &bodies);
+        let solids = moved.as_ref().unwrap_or(step.solids);
+        self.carried = bodies;
         // Both projections push; a third would find their sum.
         grid.pressure.iter_mut().zip(&first).for_each(|(p, first)| *p += first);
         solves.extend(report.solve);
@@ -305,7 +319,7 @@ impl Liquid for Mac {
             // Nothing that was not reached may keep what the forces added.
             u.par_iter_mut().zip(&*known).filter(|(_, k)| **k == 0).for_each(|(u, _)| *u = 0.0);
         }
-        constrain(grid, step.solids, &known, WALL_LAYERS);
+        constrain(grid, solids, &known, WALL_LAYERS);
         for (drift, u) in drift.iter_mut().zip(&grid.velocity) {
             drift.par_iter_mut().zip(u).for_each(|(d, u)| *d += u);
         }
@@ -329,6 +343,10 @@ impl Liquid for Mac {
             return Err(Error::diverged("finish", "velocities are not finite"));
         }
         Ok(())
+    }
+
+    fn carried(&self) -> &[Carried] {
+        &self.carried
     }
 
     fn commit(&mut self) {
@@ -388,6 +406,18 @@ impl Liquid for Mac {
 /// Whether a particle moves with the liquid whose distance is given; else it is a drop that flies freely.
 fn moves_with_liquid(liquid: &Patch, at: [f64; 3], h: f64) -> bool {
     liquid.least(at) < 0.0 || (liquid.sample(at) < CLINGS * h && liquid.least_round(at) < 0.0)
+}
+
+/// The solids with the velocities that the solve gave the bodies; None without bodies.
+fn bodies_moved(step: &Step, carried: &[Carried]) -> Option<Solids> {
+    let motion = |(c, afloat): (&Carried, &Afloat)| {
+        let (v, w) = (linear(&c.velocity), angular(&c.velocity));
+        // A motion tells the velocity of the origin of the pose.
+        let arm = afloat.pose.translation - afloat.body.centre;
+        Motion { pose: afloat.pose, linear: v + w.cross(&arm), angular: w }
+    };
+    let motions: Vec<Motion> = carried.iter().zip(step.bodies.all).map(motion).collect();
+    (!motions.is_empty()).then(|| step.solids.with_body_motions(&motions))
 }
 
 /// The tiles that a box of space touches, `margin` metres round it.

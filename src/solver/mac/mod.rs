@@ -2,11 +2,13 @@
 
 mod block;
 mod block_weights;
+mod bodies;
 pub mod cases;
 mod drag;
 pub mod graph;
 mod grid;
 mod multigrid;
+mod peel;
 mod pressure;
 mod regions;
 mod stencil;
@@ -16,10 +18,11 @@ mod viscosity;
 mod walls;
 
 pub use block::{Block, BlockField, BlockOptions, Place, Scheme};
+pub use bodies::{Afloat, Bodies, Carried, Contact};
 pub use drag::wall_drag;
 pub use grid::{MacGrid, REACH_CELLS};
 pub use multigrid::{Multigrid, PressureSolve};
-pub use pressure::{PressureOptions, Projected, project};
+pub use pressure::{PressureOptions, Projected, project, project_with_bodies};
 pub use regions::ClosedRegions;
 pub use stencil::Stencil;
 pub use tension::{surface_tension, tension_step};

@@ -20,8 +20,10 @@
 //! so that the matrix is made of open shares alone ([`Stencil`]). Checked by tests/still_water.rs, and
 //! against the face graph by `the_grid_and_its_graph_agree`.
 
+use super::bodies::{self, Afloat, Bodies, Carried};
 use super::grid::{MacGrid, each_cell};
-use super::multigrid::Multigrid;
+use super::multigrid::{Multigrid, PressureSolve};
+use super::peel;
 use super::stencil::Stencil;
 use crate::cancel::Cancel;
 use crate::error::Result;
@@ -30,6 +32,7 @@ use crate::grid::{Halo, NONE, SIDE, Tiles};
 use crate::linalg::KrylovParams;
 use crate::math::Vec3;
 use crate::solver::pressure::Projection;
+use crate::solver::rigid::{Coupling, Six, SixBySix, linear, six};
 use rayon::prelude::*;
 
 /// θ is at least this, so that no length is zero.
@@ -64,6 +67,8 @@ pub struct Projected {
     pub known: [Vec<u8>; 3],
     /// Velocity on those faces that makes each cell expand as asked, m/s.
     pub drift: [Vec<f64>; 3],
+    /// What became of the bodies.
+    pub bodies: Vec<Carried>,
 }
 
 /// Project the velocities so that liquid keeps its volume and does not enter solids, and find the
@@ -76,13 +81,28 @@ pub fn project(
     multigrid: &mut Multigrid,
     cancel: &Cancel,
 ) -> Result<Projected> {
+    let none = Bodies { all: &[], gravity: Vec3::zeros(), contact: None };
+    project_with_bodies(grid, solids, options, spreading, &none, multigrid, cancel)
+}
+
+/// As [`project`], with bodies whose velocities are unknowns as well (see [`super::bodies`]).
+pub fn project_with_bodies(
+    grid: &mut MacGrid,
+    solids: &Solids,
+    options: &PressureOptions,
+    spreading: &[f64],
+    bodies: &Bodies,
+    multigrid: &mut Multigrid,
+    cancel: &Cancel,
+) -> Result<Projected> {
     let mut drift: [Vec<f64>; 3] = std::array::from_fn(|_| grid.tiles.field(0.0));
     let mut known: [Vec<u8>; 3] = std::array::from_fn(|_| grid.tiles.field(0));
     let wet = Wet::new(grid);
     let stencil = stencil(grid, &wet);
     if stencil.diagonal.par_iter().all(|d| *d == 0.0) {
         grid.pressure.fill(0.0);
-        return Ok(Projected { report: Projection::default(), known, drift });
+        let bodies = dry(bodies, options.dt);
+        return Ok(Projected { report: Projection::default(), known, drift, bodies });
     }
     multigrid.rebuild(&wet.tiles, &stencil)?;
     cancel.check()?;
@@ -92,7 +112,16 @@ pub fn project(
     pi.iter_mut().for_each(|p| *p *= per_pascal);
     let rhs = imbalance(grid, &wet, &stencil, solids);
     let params = KrylovParams { tolerance: options.tolerance, ..KrylovParams::default() };
-    let solve = multigrid.solve(&wet.tiles, &stencil, &rhs, &mut pi, &params, cancel)?;
+    let lower = peel::bounds(grid, &wet, &stencil, solids, multigrid);
+    let lower = lower.as_deref();
+    let (solve, carried) = if bodies.all.is_empty() {
+        let solve =
+            peel::solve(multigrid, &wet.tiles, &stencil, None, lower, &rhs, &mut pi, &params, cancel)?;
+        (solve, Vec::new())
+    } else {
+        let system = System { grid, wet: &wet, stencil: &stencil, solids, bodies, options, lower };
+        system.solve(&rhs, &mut pi, multigrid, &params, cancel)?
+    };
     solve.info.require("pressure")?;
     let MacGrid { tiles, liquid, open, velocity, pressure, .. } = &mut *grid;
     let faces = Faces { tiles, liquid, open };
@@ -117,7 +146,106 @@ pub fn project(
         closed_regions: solve.closed_regions,
         refused_inflow: solve.refused * h * h,
     };
-    Ok(Projected { report, known, drift })
+    Ok(Projected { report, known, drift, bodies: carried })
+}
+
+/// Bodies without liquid: weight and contact.
+fn dry(bodies: &Bodies, dt: f64) -> Vec<Carried> {
+    let fall = six(&(bodies.gravity * dt), &Vec3::zeros());
+    let before: Vec<Six> = bodies.all.iter().map(|b| b.body.velocity + movable(b, &fall)).collect();
+    let after = match bodies.contact {
+        Some(contact) => contact(&before, &vec![1.0; before.len()]),
+        None => before.clone(),
+    };
+    let carried = |(a, b): (&Six, &Six)| Carried { velocity: *a, force: Six::zeros(), contact: a - b };
+    after.iter().zip(&before).map(carried).collect()
+}
+
+/// The part of an acceleration, given for a body that is free, that this body can follow.
+fn movable(afloat: &Afloat, free: &Six) -> Six {
+    // Gravity acts on the mass at the centre: C M applied to a motion without rotation.
+    afloat.body.inverse_mass * six(&(linear(free) * afloat.mass), &Vec3::zeros())
+}
+
+/// One pressure solve with bodies.
+struct System<'a> {
+    grid: &'a MacGrid,
+    wet: &'a Wet,
+    stencil: &'a Stencil,
+    solids: &'a Solids,
+    bodies: &'a Bodies<'a>,
+    options: &'a PressureOptions,
+    /// The least pressure of each cell, if walls peel.
+    lower: Option<&'a [f64]>,
+}
+
+impl System<'_> {
+    /// Pressure and contact in turn until they agree.
+    fn solve(
+        &self,
+        rhs: &[f64],
+        pi: &mut [f64],
+        multigrid: &mut Multigrid,
+        params: &KrylovParams,
+        cancel: &Cancel,
+    ) -> Result<(PressureSolve, Vec<Carried>)> {
+        let Self { grid, wet, stencil, solids, bodies, options, lower } = *self;
+        let (all, dt, rho) = (bodies.all, options.dt, options.density);
+        let mass = rho * grid.tiles.h().powi(3);
+        let rows = bodies::rows(grid, wet, stencil, solids, all);
+        let middle: Vec<SixBySix> = all.iter().map(|b| b.body.inverse_mass * mass).collect();
+        let coupling = Coupling { rows, middle };
+        let missing = bodies::weight_corrections(grid, wet, stencil, solids, bodies, &coupling.rows, rho);
+        let fall = six(&(bodies.gravity * dt), &Vec3::zeros());
+        let before = |(b, (missing, _)): (&Afloat, &(Six, f64))| {
+            b.body.velocity + movable(b, &fall) + b.body.inverse_mass * missing * dt
+        };
+        let before: Vec<Six> = all.iter().zip(&missing).map(before).collect();
+        let factor = |(b, (_, displaced)): (&Afloat, &(Six, f64))| bodies::seeming(b, *displaced, rho);
+        let factor: Vec<f64> = all.iter().zip(&missing).map(factor).collect();
+        let mut pushed: Vec<Six> = match bodies.contact {
+            Some(_) => all.iter().map(|b| b.contact).collect(),
+            None => vec![Six::zeros(); all.len()],
+        };
+        let agreed = bodies::AGREEMENT * bodies.gravity.norm().max(1e-3) * dt;
+        let (mut iterations, mut round) = (0, 0);
+        loop {
+            let start: Vec<Six> = before.iter().zip(&pushed).map(|(v, d)| v + d).collect();
+            let mut b = rhs.to_vec();
+            coupling.rows.add_flow(-1.0, &start, &mut b);
+            let coupled = Some(&coupling);
+            let mut solve =
+                peel::solve(multigrid, &wet.tiles, stencil, coupled, lower, &b, pi, params, cancel)?;
+            solve.info.require("pressure")?;
+            iterations += solve.info.iterations;
+            solve.info.iterations = iterations;
+            let impulse: Vec<Six> =
+                (0..all.len()).map(|b| coupling.rows.force(b, |c| pi[c]) * mass).collect();
+            let velocity: Vec<Six> =
+                (0..all.len()).map(|b| start[b] + all[b].body.inverse_mass * impulse[b]).collect();
+            round += 1;
+            let after = bodies.contact.map(|contact| {
+                let free: Vec<Six> = (0..all.len()).map(|b| velocity[b] - pushed[b] / factor[b]).collect();
+                let after = contact(&free, &factor);
+                let worst = (0..all.len())
+                    .map(|b| bodies::difference(&all[b], &after[b], &velocity[b]))
+                    .fold(0.0, f64::max);
+                let next: Vec<Six> = (0..all.len()).map(|b| (after[b] - free[b]) * factor[b]).collect();
+                (worst, next)
+            });
+            match after {
+                Some((worst, next)) if worst > agreed && round < bodies::MOST_ROUNDS => pushed = next,
+                _ => {
+                    let carried = |b: usize| Carried {
+                        velocity: velocity[b],
+                        force: impulse[b] / dt + missing[b].0,
+                        contact: pushed[b],
+                    };
+                    return Ok((solve, (0..all.len()).map(carried).collect()));
+                }
+            }
+        }
+    }
 }
 
 /// Open share of a face between cells whose liquid distances are `low` and `high`.
@@ -128,19 +256,19 @@ pub(super) fn opening(open: f32, low: f64, high: f64, h: f64) -> f32 {
 
 /// Share of the way from the liquid at `wet` to the air at `dry` where the surface lies.
 #[inline]
-fn theta(wet: f64, dry: f64) -> f64 {
+pub(super) fn theta(wet: f64, dry: f64) -> f64 {
     (wet / (wet - dry)).max(LEAST_THETA)
 }
 
 /// What is needed to know the faces of a grid.
-struct Faces<'a> {
-    tiles: &'a Tiles,
-    liquid: &'a [f64],
-    open: &'a [Vec<f32>; 3],
+pub(super) struct Faces<'a> {
+    pub(super) tiles: &'a Tiles,
+    pub(super) liquid: &'a [f64],
+    pub(super) open: &'a [Vec<f32>; 3],
 }
 
 /// The faces of one tile.
-struct TileFaces<'a> {
+pub(super) struct TileFaces<'a> {
     faces: &'a Faces<'a>,
     halo: &'a Halo,
     t: usize,
@@ -151,7 +279,7 @@ struct TileFaces<'a> {
 const STRIDE: [usize; 3] = [1, SIDE, SIDE * SIDE];
 
 impl<'a> Faces<'a> {
-    fn of_tile(&'a self, t: usize, halo: &'a mut Halo) -> TileFaces<'a> {
+    pub(super) fn of_tile(&'a self, t: usize, halo: &'a mut Halo) -> TileFaces<'a> {
         let tiles = self.tiles;
         tiles.load_halo(self.liquid, t, tiles.h(), halo);
         let above = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(|[x, y, z]| tiles.neighbour(t, x, y, z));
@@ -173,33 +301,33 @@ impl TileFaces<'_> {
     }
 
     #[inline]
-    fn phi(&self, cell: [isize; 3], axis: usize, step: isize) -> f64 {
+    pub(super) fn phi(&self, cell: [isize; 3], axis: usize, step: isize) -> f64 {
         let at = |a: usize| cell[a] + if a == axis { step } else { 0 };
         self.halo.get(at(0), at(1), at(2))
     }
 
     /// Open share of the lower face of a local cell.
     #[inline]
-    fn lower_open(&self, l: usize, cell: [isize; 3], axis: usize) -> f32 {
+    pub(super) fn lower_open(&self, l: usize, cell: [isize; 3], axis: usize) -> f32 {
         let open = self.faces.open[axis][self.t * self.faces.tiles.volume() + l];
         opening(open, self.phi(cell, axis, -1), self.phi(cell, axis, 0), self.faces.tiles.h())
     }
 
     /// Open share of the upper face of a local cell.
     #[inline]
-    fn upper_open(&self, l: usize, cell: [isize; 3], axis: usize) -> f32 {
+    pub(super) fn upper_open(&self, l: usize, cell: [isize; 3], axis: usize) -> f32 {
         let open = self.upper(&self.faces.open[axis], l, cell, axis).unwrap_or(0.0);
         opening(open, self.phi(cell, axis, 0), self.phi(cell, axis, 1), self.faces.tiles.h())
     }
 }
 
 /// The tiles that hold liquid: a solve is about those alone.
-struct Wet {
+pub(super) struct Wet {
     /// Their indices on the grid, in order.
-    of: Vec<usize>,
+    pub(super) of: Vec<usize>,
     /// For each tile of the grid whether it is one.
     is: Vec<bool>,
-    tiles: Tiles,
+    pub(super) tiles: Tiles,
 }
 
 impl Wet {
@@ -283,7 +411,7 @@ fn imbalance(grid: &MacGrid, wet: &Wet, stencil: &Stencil, solids: &Solids) -> V
                 if moving && (low < 1.0 || high < 1.0) {
                     let mut x = tiles.centre(tiles.cell(t * v + l));
                     x[axis] -= 0.5 * h;
-                    let speed = |x: &Vec3| solids.velocity(x, 2.0 * h)[axis];
+                    let speed = |x: &Vec3| solids.scripted_velocity(x, 2.0 * h)[axis];
                     rhs[l] += if low < 1.0 { (1.0 - low as f64) * speed(&x) } else { 0.0 };
                     x[axis] += h;
                     rhs[l] -= if high < 1.0 { (1.0 - high as f64) * speed(&x) } else { 0.0 };

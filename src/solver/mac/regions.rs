@@ -7,6 +7,7 @@
 
 use super::stencil::{Kind, Stencil, face_neighbours};
 use crate::grid::{NONE, SIDE, Tiles};
+use crate::solver::rigid::Floating;
 use rayon::prelude::*;
 
 /// A set of the cells of a tile: one word for each layer.
@@ -154,14 +155,38 @@ impl ClosedRegions {
             return;
         }
         let sums = self.sums(tiles, field);
+        let means: Vec<f64> = sums.iter().zip(&self.sizes).map(|(sum, size)| sum / size).collect();
+        self.subtract(tiles, field, &means);
+    }
+
+    /// Remove the null vectors that are left when bodies feel some of the regions.
+    pub fn project_floating(&self, tiles: &Tiles, field: &mut [f64], floating: &Floating) {
+        if self.count() == 0 {
+            return;
+        }
+        let sums = self.sums(tiles, field);
+        let mut constants: Vec<f64> = sums.iter().zip(&self.sizes).map(|(sum, size)| sum / size).collect();
+        let felt: Vec<f64> = floating.regions.iter().map(|&r| sums[r]).collect();
+        for (r, c) in floating.regions.iter().zip(floating.null_part(&felt)) {
+            constants[*r] = c;
+        }
+        self.subtract(tiles, field, &constants);
+    }
+
+    /// Subtract a constant from each region.
+    fn subtract(&self, tiles: &Tiles, field: &mut [f64], constants: &[f64]) {
         let tile = |p: &(Part, u32)| p.0.tile as usize;
         tiles.for_each(field, |t, field| {
             let first = self.parts.partition_point(|p| tile(p) < t);
             for (part, region) in self.parts[first..].iter().take_while(|p| tile(p) == t) {
-                let mean = sums[*region as usize] / self.sizes[*region as usize];
-                each(&part.cells, |l| field[l] -= mean);
+                each(&part.cells, |l| field[l] -= constants[*region as usize]);
             }
         });
+    }
+
+    /// Cells of each region.
+    pub fn sizes(&self) -> &[f64] {
+        &self.sizes
     }
 }
 

@@ -3,7 +3,8 @@
 //! Faces that are closed have no velocity of their own. They receive the extrapolated velocity of
 //! the liquid, from which the part that would enter or leave the wall is taken away: with n the
 //! normal and v the velocity of the solid, u ← u − ((u − v)·n) n for a wall that slides, a share of
-//! the rest for friction, and u ← v for a wall that sticks.
+//! the rest for friction, and u ← v for a wall that sticks. At a wall that peels only what would enter is
+//! taken away.
 
 use super::grid::{MacGrid, REACH_CELLS, each_cell};
 use crate::field::{Solids, VelocityPatch, Wall, face_offset};
@@ -65,6 +66,9 @@ fn at_wall(u: &Vec3, g: &Vec3, solid: &Patch, solids: Option<&Solids>, x: Vec3, 
         return v;
     }
     let slip = u - v;
-    let slip = slip - n * slip.dot(&n);
-    v + slip * (1.0 - wall.friction)
+    let away = slip.dot(&n);
+    let slip = slip - n * away;
+    // A wall that peels holds nothing back.
+    let off = if wall.peel { away.max(0.0) } else { 0.0 };
+    v + slip * (1.0 - wall.friction) + n * off
 }

@@ -82,7 +82,7 @@ impl Multigrid {
         self.split_unknowns(p, &mut v.x);
         let (mut iterations, mut previous) = (0, f64::INFINITY);
         let (residual, outcome) = loop {
-            self.levels[0].residual(&self.diagonal, &v.b, &v.x, &mut v.r);
+            self.residual(v);
             let residual = finite(iterations, vector::norm(&v.r))? / scale;
             if residual <= params.tolerance {
                 break (residual, Outcome::Converged);
@@ -93,15 +93,21 @@ impl Multigrid {
             previous = residual;
             let outcome = self.round(v, scale, params, cancel, &mut iterations)?;
             if outcome != Outcome::Converged {
-                self.levels[0].residual(&self.diagonal, &v.b, &v.x, &mut v.r);
+                self.residual(v);
                 let residual = vector::norm(&v.r) / scale;
                 break (residual, if residual <= params.tolerance { Outcome::Converged } else { outcome });
             }
         };
         vector::fill(0.0, p);
         merge(shape, &self.active, v.x.split_at(v.x.len() / 2).into(), p, |x| x);
-        self.regions.project(tiles, p);
+        self.project_null(tiles, p);
         Ok(info(iterations, residual, outcome))
+    }
+
+    /// r ← b − A x, with the bodies.
+    fn residual(&self, v: &mut Vectors) {
+        self.levels[0].residual(&self.diagonal, &v.b, &v.x, &mut v.r);
+        self.add_bodies(-1.0, &v.x, &mut v.r);
     }
 
     /// The right-hand side of the unknowns, balanced in closed regions. Returns its norm before that.
@@ -110,7 +116,7 @@ impl Multigrid {
         let before = vector::norm(&v.b);
         if self.regions.count() > 0 {
             let mut balanced = rhs.to_vec();
-            self.regions.project(tiles, &mut balanced);
+            self.project_null(tiles, &mut balanced);
             self.split_unknowns(&balanced, &mut v.b);
         }
         before
@@ -144,6 +150,7 @@ impl Multigrid {
         // A step of length zero hands the residual to the cycle.
         self.levels[0].step(0.0, 1.0 / norm, v);
         self.cycle();
+        self.correct_constants(1.0 / norm, &v.r);
         let (mut rz, _) = self.levels[0].products(&v.r, &v.q);
         self.levels[0].turn(norm, 0.0, &mut v.p);
         rz = finite(*iterations, rz * norm)?;
@@ -155,7 +162,8 @@ impl Multigrid {
                 return Ok(Outcome::MaxIterations);
             }
             cancel.check()?;
-            let pq = finite(*iterations, self.levels[0].apply_dot(&self.diagonal, &v.p, &mut v.q))?;
+            let own = self.levels[0].apply_dot(&self.diagonal, &v.p, &mut v.q);
+            let pq = finite(*iterations, own + self.add_bodies(1.0, &v.p, &mut v.q))?;
             if pq <= 0.0 {
                 return Ok(Outcome::Indefinite);
             }
@@ -175,6 +183,7 @@ impl Multigrid {
                 return Ok(Outcome::Stalled);
             }
             self.cycle();
+            self.correct_constants(1.0 / unit, &v.r);
             let (zr, zq) = self.levels[0].products(&v.r, &v.q);
             let (new_rz, zq) = (finite(*iterations, zr * unit)?, zq * unit);
             self.levels[0].turn(unit, -alpha * zq / rz, &mut v.p);

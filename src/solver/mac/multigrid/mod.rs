@@ -24,6 +24,7 @@
 // vector instructions of.
 #![allow(clippy::needless_range_loop)]
 
+mod bodies;
 mod boxes;
 mod build;
 mod gradients;
@@ -39,6 +40,8 @@ use crate::error::{Error, Result};
 use crate::grid::{SIDE, Tiles};
 use crate::linalg::vector::{self, Real};
 use crate::linalg::{Amg, AmgParams, KrylovParams, NullSpace, Preconditioner, SolveInfo, cg};
+use crate::solver::rigid::{Coupling, WithBodies};
+use bodies::SplitBodies;
 use build::{Bottom, Layout, Matrix, Natural};
 use gradients::Vectors;
 use level::{BLACK, Level, RED, TASK};
@@ -67,6 +70,8 @@ pub struct Multigrid {
     regions: ClosedRegions,
     vectors: Vectors,
     unknowns: usize,
+    /// The bodies of the present solve.
+    bodies: Option<SplitBodies>,
 }
 
 /// What a solve did.
@@ -140,6 +145,12 @@ impl Multigrid {
         }
     }
 
+    /// The closed region of each cell; `u32::MAX` outside.
+    pub fn closed_labels(&self, tiles: &Tiles) -> Vec<u32> {
+        let places: Vec<u32> = (0..tiles.cells() as u32).collect();
+        self.regions.labels(tiles, &places)
+    }
+
     /// Unknowns of the stencil.
     pub fn unknowns(&self) -> usize {
         self.unknowns
@@ -187,12 +198,44 @@ impl Multigrid {
         params: &KrylovParams,
         cancel: &Cancel,
     ) -> Result<PressureSolve> {
+        self.solve_coupled(tiles, stencil, None, rhs, p, params, cancel)
+    }
+
+    /// As [`Multigrid::solve`], of A + KᵀCK with the rows of bodies over the places of the tiles.
+    #[allow(clippy::too_many_arguments)]
+    pub fn solve_coupled(
+        &mut self,
+        tiles: &Tiles,
+        stencil: &Stencil,
+        coupling: Option<&Coupling>,
+        rhs: &[f64],
+        p: &mut [f64],
+        params: &KrylovParams,
+        cancel: &Cancel,
+    ) -> Result<PressureSolve> {
+        self.bodies = coupling.map(|c| self.split_bodies(tiles, c));
+        let solved = self.solve_present(tiles, stencil, coupling, rhs, p, params, cancel);
+        self.bodies = None;
+        solved
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn solve_present(
+        &mut self,
+        tiles: &Tiles,
+        stencil: &Stencil,
+        coupling: Option<&Coupling>,
+        rhs: &[f64],
+        p: &mut [f64],
+        params: &KrylovParams,
+        cancel: &Cancel,
+    ) -> Result<PressureSolve> {
         let cells = self.cells;
         if [tiles.cells(), stencil.diagonal.len(), rhs.len(), p.len()] != [cells; 4] {
             let message = format!("the levels were built for {cells} cells, the fields must have as many");
             return Err(Error::invalid("multigrid", message));
         }
-        let refused = self.regions.sums(tiles, rhs).iter().map(|s| s.abs()).sum();
+        let refused = self.refused(tiles, rhs);
         let limit = params.max_iterations.min(PATIENCE);
         let mut info = self.conjugate_gradients(
             tiles,
@@ -204,29 +247,64 @@ impl Multigrid {
         let fell_back = !info.converged() && params.max_iterations > limit;
         if fell_back {
             let params = KrylovParams { max_iterations: params.max_iterations - limit, ..*params };
-            info = self.solve_assembled(tiles, stencil, rhs, p, &params, cancel)?;
+            info = self.solve_assembled(tiles, stencil, coupling, rhs, p, &params, cancel)?;
         }
-        Ok(PressureSolve { info, fell_back, closed_regions: self.regions.count(), refused })
+        let felt = self.bodies.as_ref().map_or(0, |b| b.floating.regions.len());
+        Ok(PressureSolve { info, fell_back, closed_regions: self.regions.count() - felt, refused })
+    }
+
+    /// Σ over closed regions of what cannot be balanced there; a body that feels a region may balance it.
+    fn refused(&self, tiles: &Tiles, rhs: &[f64]) -> f64 {
+        let mut sums = self.regions.sums(tiles, rhs);
+        if let Some(bodies) = &self.bodies {
+            let felt: Vec<f64> = bodies.floating.regions.iter().map(|&r| sums[r]).collect();
+            for (r, c) in bodies.floating.regions.iter().zip(bodies.floating.null_part(&felt)) {
+                sums[*r] = c * self.regions.sizes()[*r];
+            }
+        }
+        sums.iter().map(|s| s.abs()).sum()
+    }
+
+    /// Remove the null vectors of the present solve from a field.
+    fn project_null(&self, tiles: &Tiles, field: &mut [f64]) {
+        match &self.bodies {
+            Some(bodies) => self.regions.project_floating(tiles, field, &bodies.floating),
+            None => self.regions.project(tiles, field),
+        }
     }
 
     /// Algebraic multigrid on the assembled matrix.
+    #[allow(clippy::too_many_arguments)]
     fn solve_assembled(
         &self,
         tiles: &Tiles,
         stencil: &Stencil,
+        coupling: Option<&Coupling>,
         rhs: &[f64],
         p: &mut [f64],
         params: &KrylovParams,
         cancel: &Cancel,
     ) -> Result<SolveInfo> {
         let (matrix, places) = stencil.assemble(tiles)?;
-        let labels = self.regions.labels(tiles, &places);
+        let mut labels = self.regions.labels(tiles, &places);
+        if let Some(bodies) = &self.bodies {
+            let felt = |l: u32| bodies.floating.regions.binary_search(&(l as usize)).is_ok();
+            labels.iter_mut().filter(|l| **l != u32::MAX && felt(**l)).for_each(|l| *l = u32::MAX);
+        }
         let null_space = NullSpace::constants(&labels)?;
         let params = KrylovParams { null_space: Some(&null_space), ..*params };
         let gather = |field: &[f64]| -> Vec<f64> { places.iter().map(|&p| field[p as usize]).collect() };
         let mut x = gather(p);
         let mut amg = Amg::new(&matrix, &AmgParams::default())?;
-        let info = cg(&matrix, &mut amg, &gather(rhs), &mut x, &params, cancel)?;
+        let number = |place: usize| places.binary_search(&(place as u32)).ok();
+        let info = match coupling {
+            None => cg(&matrix, &mut amg, &gather(rhs), &mut x, &params, cancel)?,
+            Some(c) => {
+                let coupling = &Coupling { rows: c.rows.renumbered(number), middle: c.middle.clone() };
+                let with = WithBodies { base: &matrix, coupling };
+                cg(&with, &mut amg, &gather(rhs), &mut x, &params, cancel)?
+            }
+        };
         places.iter().zip(x).for_each(|(&place, x)| p[place as usize] = x);
         Ok(info)
     }

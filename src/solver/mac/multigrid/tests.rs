@@ -327,7 +327,7 @@ fn the_fallback_solves_what_the_cycle_could_not() {
     let solver = Multigrid::new(&tiles, &made).unwrap();
     let params = KrylovParams { tolerance: 1e-9, ..Default::default() };
     let mut p = tiles.field(0.0);
-    let info = solver.solve_assembled(&tiles, &made, &rhs, &mut p, &params, &Cancel::new()).unwrap();
+    let info = solver.solve_assembled(&tiles, &made, None, &rhs, &mut p, &params, &Cancel::new()).unwrap();
     assert_eq!(info.outcome, Outcome::Converged);
     let (q, _) = solve(&tiles, &made, &rhs, 1e-9);
     assert!(p.iter().zip(&q).all(|(p, q)| (p - q).abs() < 1e-6));

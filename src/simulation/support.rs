@@ -1,0 +1,45 @@
+//! What scenes may ask for and the simulators cannot do; each is refused by name before anything starts.
+
+use super::mac_options;
+use crate::error::{Error, Result};
+use crate::scene::{Scene, SimulatorType};
+
+/// Densities that differ by less than this share are taken as the same, that of the first liquid.
+const SAME_DENSITY: f64 = 0.02;
+
+/// Refuse a scene that asks for more than its simulator does.
+pub(super) fn refuse_unsupported(scene: &Scene) -> Result<()> {
+    let unsupported = |what: &str, message: &str| {
+        Err(Error::Unsupported { what: what.to_string(), message: message.to_string() })
+    };
+    if !scene.bodies.is_empty() && scene.simulator.kind == SimulatorType::Bcc {
+        return unsupported("bodies", "the simulator 'bcc' has no floating bodies; use 'mac'");
+    }
+    if !scene.bodies.is_empty() && mac_options(scene).flat {
+        return unsupported("bodies", "a domain one cell thick has no room for bodies; make it thicker");
+    }
+    let density = scene.liquids.first().map_or(1000.0, |l| l.density());
+    if scene.liquids.iter().any(|l| (l.density() / density - 1.0).abs() > SAME_DENSITY) {
+        let message =
+            "the simulator 'mac' has liquids of one density; give all the same, they may differ in viscosity";
+        return unsupported("liquids", message);
+    }
+    if scene.liquids.len() > 255 {
+        return unsupported("liquids", "there may be at most 255");
+    }
+    if scene.simulator.kind == SimulatorType::Bcc {
+        if scene.liquids.len() > 1 {
+            return unsupported("liquids", "the simulator 'bcc' has one liquid; remove the others");
+        }
+        let Some(domain) = &scene.domain else {
+            return unsupported("domain", "the simulator 'bcc' needs a domain; give one");
+        };
+        if (0..3).any(|a| domain.max[a] - domain.min[a] < 1.5 * scene.cell()) {
+            return unsupported(
+                "domain",
+                "the simulator 'bcc' is three-dimensional; use 'mac' for one layer of cells",
+            );
+        }
+    }
+    Ok(())
+}
