@@ -525,10 +525,10 @@ mod tests {
         let set = TiledLevelSet::filled(h, Vec3::zeros(), &Solids::default(), &[bounds], &ball).unwrap();
         let [volume, area] = set.measure();
         let pi = std::f64::consts::PI;
-        // Corners are means of eight centres, which shifts the surface inwards by h²/4r and the volume by
-        // ¾ (h/r)²; planes cut off about half as much again. (h/r)² is 1.4 %.
+        // Corners are means of eight centres, which shifts the surface inwards by h²/4r: the volume by ¾ (h/r)²,
+        // the area by ½ (h/r)²; planes cut off about half as much of the volume again. (h/r)² is 1.4 %.
         assert!((volume / (4.0 / 3.0 * pi * r.powi(3)) - 1.0).abs() < 0.02, "{volume}");
-        assert!((area / (4.0 * pi * r * r) - 1.0).abs() < 0.006, "{area}");
+        assert!((area / (4.0 * pi * r * r) - 1.0).abs() < 0.01, "{area}");
         let x = Vec3::new(0.3, 0.3, 0.05);
         assert!((set.distance(&x) - ball(&x)).abs() < 0.02 * h);
         assert_eq!(set.distance(&Vec3::repeat(40.0)), set.band());
