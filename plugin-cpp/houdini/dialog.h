@@ -671,6 +671,15 @@ static const char *theDsFile = R"THEDSFILE(
             help    "Relative residual at which the pressure solve stops. Cost: A tenth costs about two more iterations. When: Looser for previews."
         }
         parm {
+            name    "detail"
+            cppname "Detail"
+            label   "Detail"
+            type    integer
+            default { "8" }
+            range   { 1! 16 }
+            help    "How many times wider than at the surface cells may be in the deep and in the air, a power of two; only for the simulator bcc. Cost: More is cheaper: deep water needs few cells. 1 makes all cells alike. When: 8 for tanks and pools; 2 or 4 when swirls in the deep matter."
+        }
+        parm {
             name    "seed"
             cppname "Seed"
             label   "Seed"

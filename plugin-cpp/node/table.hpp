@@ -87,6 +87,7 @@ inline constexpr Row rows[] = {
     {"particles_per_cell", "particles_per_cell", "Particles per Cell", "", Type::Int, Of::Scene, Effect::Simulation, false, "simulator.particles_per_cell", 1.0, false, 0.0, {8.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"narrow_band", "narrow_band", "Narrow Band", "", Type::Int, Of::Scene, Effect::Simulation, false, "simulator.narrow_band", 1.0, true, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"pressure_tolerance", "pressure_tolerance", "Pressure Tolerance", "", Type::Float, Of::Scene, Effect::Simulation, false, "simulator.pressure_tolerance", 1.0, false, 0.0, {1e-06, 0.0, 0.0}, "", nullptr, "", true, true},
+    {"detail", "detail", "Detail", "", Type::Int, Of::Scene, Effect::Simulation, false, "simulator.detail", 1.0, false, 0.0, {8.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"seed", "seed", "Seed", "", Type::Int, Of::Scene, Effect::Simulation, false, "seed", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "", true, true},
 };
 
