@@ -1,8 +1,9 @@
-//! A frame that is stopped on its way ends, later, where it would have ended.
+//! A frame that is stopped on its way ends, later, where it would have ended; a saved state that is damaged is
+//! refused; numbers that blow up leave the last good state.
 
 use meniscus::Error;
 use meniscus::scene::Scene;
-use meniscus::simulation::{Settings, Simulation};
+use meniscus::simulation::{Settings, Simulation, state};
 
 /// Many substeps, so that a frame takes several looks at the progress.
 fn simulation() -> Simulation {
@@ -39,4 +40,74 @@ fn a_stopped_frame_goes_on_where_it_was() {
     assert_eq!(stopped.frame(), 2);
     assert_eq!(stopped.particles().position, whole.particles().position);
     assert_eq!(stopped.particles().velocity, whole.particles().velocity);
+}
+
+#[test]
+fn every_damage_of_a_checkpoint_is_refused() {
+    let mut simulation = simulation();
+    simulation.advance_frame(&mut |_| false).unwrap();
+    let saved = simulation.save();
+    assert!(state::check(&saved).is_ok());
+    // Behind the last array that is read stands the sum over everything, for those who read none.
+    let sum = saved.len() - (4 + 3 + 8 + 4 + 4);
+    let mut damages = 0;
+    let mut damaged = |bytes: &[u8], first: usize| {
+        damages += 1;
+        assert!(state::check(bytes).is_err(), "damage at byte {first} was not noticed");
+        assert_eq!(simulation.load(bytes).is_err(), first < sum, "damage at byte {first}");
+    };
+    for end in 0..4096.min(saved.len()) {
+        damaged(&saved[..end], end);
+    }
+    let mut random = 88_172_645_463_325_252u64;
+    let mut place = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random as usize % saved.len()
+    };
+    for _ in 0..1000 {
+        let (at, mut bytes) = (place(), saved.clone());
+        bytes[at] ^= 1 << (at % 8);
+        damaged(&bytes, at);
+    }
+    for _ in 0..50 {
+        let (at, mut bytes) = (place(), saved.clone());
+        let end = (at + 512).min(bytes.len());
+        let first = bytes[at..end].iter().position(|b| *b != 0).map(|k| at + k);
+        bytes[at..end].fill(0);
+        if let Some(first) = first {
+            damaged(&bytes, first);
+        }
+    }
+    assert!(damages >= 5000);
+    assert_eq!(simulation.save(), saved, "refused states left it as it was");
+}
+
+#[test]
+fn numbers_that_blow_up_are_tried_in_shorter_steps_and_leave_the_last_good_state() {
+    // So fast that squares overflow, whatever the step.
+    let json = r#"{"meniscus": 1, "frames": [1, 9], "domain": {"min": [0, 0, 0], "max": [0.5, 0.4, 0.3]},
+        "resolution": {"divisions": 20}, "simulator": {"substeps_max": 1},
+        "initial": [{"shape": {"box": {"min": [0, 0, 0], "max": [0.2, 0.3, 0.3]}}, "velocity": [1e200, 0, 0]}]}"#;
+    let scene = match Scene::from_json(json) {
+        Ok(scene) => scene,
+        Err(error) => panic!("{error}"),
+    };
+    let mut simulation =
+        Simulation::new(&scene, &|_| unreachable!("no meshes"), &Settings::default()).unwrap();
+    let before = simulation.save();
+    let error = simulation.advance_frame(&mut |_| false).unwrap_err();
+    let Error::Diverged { message, .. } = &error else { panic!("{error:?}") };
+    for part in ["frame 2", "substep 1", "s down to"] {
+        assert!(message.contains(part), "{message}");
+    }
+    println!("{error}");
+    assert_eq!(simulation.frame(), 1);
+    // The clock of the unfinished frame is kept as well; the liquid is what it was.
+    let after = simulation.save();
+    simulation.load(&before).unwrap();
+    assert_eq!(simulation.save(), before);
+    simulation.load(&after).unwrap();
+    assert!(simulation.advance_frame(&mut |_| false).is_err(), "and it says the same again");
 }

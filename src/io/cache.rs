@@ -30,6 +30,7 @@ use crate::math::Vec3;
 use crate::scene::{Fps, Look, Scene, SimulatorType, SurfaceFormat};
 use crate::simulation::CellsView;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,9 @@ use std::path::{Path, PathBuf};
 pub const CACHE_VERSION: u32 = 1;
 /// Folders whose files are named by frames.
 const FRAME_FOLDERS: [&str; 4] = ["surface", "particles", "cells", "report"];
+
+/// Endings of the files in them.
+const ENDINGS: [&str; 6] = ["ply", "obj", "usdc", "usda", "vtu", "json"];
 
 /// What is in a cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +66,9 @@ pub struct Manifest {
     #[serde(default)]
     pub cells: bool,
     pub colliders: Vec<ManifestCollider>,
+    /// The CRC-32 of each file of a frame, by its path in the cache.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sums: BTreeMap<String, u32>,
 }
 
 /// A solid in a cache.
@@ -88,6 +95,7 @@ impl Manifest {
             particles: scene.outputs.particles,
             cells: scene.outputs.cells && scene.simulator.kind == SimulatorType::Bcc,
             colliders: Vec::new(),
+            sums: BTreeMap::new(),
         }
     }
 
@@ -209,11 +217,12 @@ impl CacheWriter {
         let manifest = Manifest::read(other)?;
         for frame in manifest.frames.iter().copied().filter(|f| *f <= last) {
             for name in FRAME_FOLDERS {
-                for ending in ["ply", "obj", "usdc", "usda", "json"] {
+                for ending in ENDINGS {
                     let file = Path::new(name).join(frame_name(frame)).with_extension(ending);
                     checkpoint::link(&other.join(&file), &self.folder.join(&file))?;
                 }
             }
+            self.sum_up(frame)?;
             if let Err(at) = self.manifest.frames.binary_search(&frame) {
                 self.manifest.frames.insert(at, frame);
             }
@@ -221,11 +230,25 @@ impl CacheWriter {
         self.write_manifest()
     }
 
-    /// Write what is needed to go on from a frame.
-    pub fn write_checkpoint(&self, frame: i64, state: &[u8]) -> Result<()> {
+    /// Note the sums of the files of a frame.
+    fn sum_up(&mut self, frame: i64) -> Result<()> {
+        for file in frame_files(&self.folder, frame) {
+            let path = self.folder.join(&file);
+            let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, &e))?;
+            self.manifest.sums.insert(file, crc32fast::hash(&bytes));
+        }
+        Ok(())
+    }
+
+    /// Write what is needed to go on from a frame; of older ones the newest `keep` stay, all if it is 0.
+    pub fn write_checkpoint(&self, frame: i64, state: &[u8], keep: usize) -> Result<()> {
         let path = checkpoint::file(&self.folder, frame);
         atomic::create_folder(&self.folder.join(checkpoint::FOLDER))?;
-        atomic::write(&path, state)
+        atomic::write(&path, state)?;
+        if keep > 0 {
+            checkpoint::prune(&self.folder, frame, keep)?;
+        }
+        Ok(())
     }
 
     /// Write a frame as USD, and the stage that shows all of them.
@@ -299,6 +322,7 @@ impl CacheWriter {
     /// Write the report of a frame and list the frame: from here on it is whole.
     pub fn finish_frame(&mut self, frame: i64, report: &impl Serialize) -> Result<()> {
         self.write_json(&Manifest::report_file(&self.folder, frame), report)?;
+        self.sum_up(frame)?;
         if let Err(at) = self.manifest.frames.binary_search(&frame) {
             self.manifest.frames.insert(at, frame);
         }
@@ -331,6 +355,19 @@ impl CacheWriter {
     }
 }
 
+/// The lock of a cache, held until it is dropped, for those who change a cache without writing frames.
+#[derive(Debug)]
+pub struct CacheLock {
+    _file: File,
+}
+
+impl CacheLock {
+    /// Take it, or say who has it.
+    pub fn take(folder: &Path) -> Result<Self> {
+        lock(folder).map(|file| CacheLock { _file: file })
+    }
+}
+
 fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("lock");
     let file =
@@ -345,6 +382,13 @@ fn lock(folder: &Path) -> Result<File> {
     }
 }
 
+/// The files of a frame that are there, by their paths in the cache.
+pub fn frame_files(cache: &Path, frame: i64) -> Vec<String> {
+    let named = |folder: &&str, ending: &&str| format!("{folder}/{}.{ending}", frame_name(frame));
+    let all = FRAME_FOLDERS.iter().flat_map(|f| ENDINGS.iter().map(move |e| named(f, e)));
+    all.filter(|file| cache.join(file).is_file()).collect()
+}
+
 /// Files of frames that an earlier run left, of whatever extension that runs write.
 fn frames_present(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
@@ -356,8 +400,7 @@ fn frames_present(folder: &Path) -> Result<Vec<PathBuf>> {
         for entry in entries {
             let path = entry.map_err(|e| atomic::explain(folder, &e))?.path();
             let stem = path.file_stem().and_then(|s| s.to_str()).and_then(frame_number);
-            let endings = ["ply", "obj", "usdc", "usda", "vtu", "json"];
-            let known = path.extension().is_some_and(|e| endings.iter().any(|known| e == *known));
+            let known = path.extension().is_some_and(|e| ENDINGS.iter().any(|known| e == *known));
             if stem.is_some() && known {
                 found.push(path);
             }

@@ -32,6 +32,17 @@ pub fn all(cache: &Path) -> Vec<(i64, PathBuf)> {
     found
 }
 
+/// Of the checkpoints up to a frame remove all but the newest `keep`, at least one; returns the frames whose
+/// checkpoints went. Later ones are of another life of the run and stay.
+pub fn prune(cache: &Path, last: i64, keep: usize) -> Result<Vec<i64>> {
+    let mut gone = Vec::new();
+    for (frame, path) in all(cache).into_iter().filter(|c| c.0 <= last).skip(keep.max(1)) {
+        std::fs::remove_file(&path).map_err(|e| atomic::explain(&path, &e))?;
+        gone.push(frame);
+    }
+    Ok(gone)
+}
+
 /// Whether the run in a cache is a run of this scene.
 pub fn check_same(cache: &Path, scene: &Scene) -> Result<()> {
     let path = cache.join("scene.json");
@@ -83,6 +94,8 @@ mod tests {
         }
         assert_eq!(all(&dir).iter().map(|c| c.0).collect::<Vec<_>>(), [100, 10, -2]);
         assert!(file(&dir, -2).exists());
+        assert_eq!(prune(&dir, 100, 2).unwrap(), [-2]);
+        assert!(prune(&dir, 10, 0).unwrap().is_empty(), "the newest up to the frame stays");
         std::fs::remove_dir_all(dir).unwrap();
     }
 }

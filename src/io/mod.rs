@@ -1,9 +1,12 @@
 //! Files: meshes, frames, caches.
 
+pub mod alembic;
 pub mod atomic;
+pub mod bgeo;
 pub mod cache;
 pub mod checkpoint;
 pub mod frame;
 pub mod mesh;
 pub mod usd;
+pub mod verify;
 pub mod vtu;

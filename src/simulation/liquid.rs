@@ -85,6 +85,11 @@ pub trait Liquid: Send + Sync {
         &[]
     }
 
+    /// Where the first number of the new state that is not finite stands, in words.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
     /// Make the new state the present one.
     fn commit(&mut self);
     /// Forget the new state.

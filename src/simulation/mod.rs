@@ -337,10 +337,19 @@ impl FrameWork<'_> {
             let from = first + clock.fraction();
             // Kept until the substep is done, for whoever goes on after an error.
             *self.unfinished = Some(clock.clone());
-            clock.advance(dt);
-            // The last substep ends on the frame exactly, so that a resumed run stands there too.
-            let to = if clock.fraction() >= 1.0 { last } else { first + clock.fraction() };
-            let step = self.substep(from, to, dt, cancel, progress)?;
+            let tried = step::insist(dt, |dt| {
+                let mut after = clock.clone();
+                after.advance(dt);
+                // The last substep ends on the frame exactly, so that a resumed run stands there too.
+                let to = if after.fraction() >= 1.0 { last } else { first + after.fraction() };
+                Ok((self.substep(from, to, dt, cancel, progress)?, after))
+            });
+            let ((step, after), halved) =
+                tried.map_err(|e| step::placed(e, frame + 1, clock.substeps() + 1, dt))?;
+            clock = after;
+            if halved > 0 {
+                note(&mut report.warnings, "a substep diverged and was repeated in shorter ones");
+            }
             *self.unfinished = Some(clock.clone());
             report.add(&step);
             if step.refused_inflow > 0.0 && self.world.any_animated() {

@@ -5,6 +5,7 @@
 //!     array: name length u32, name, bytes u64, crc32 u32, bytes (little endian)        repeated
 //! ```
 //!
+//! The last array, `sum`, is the crc32 of everything before it, names and lengths included.
 //! Reading goes in the order of writing and checks names, sizes and sums, so that a damaged or
 //! foreign file is refused and never misread.
 
@@ -67,7 +68,9 @@ impl Writer {
         });
     }
 
-    pub fn finish(self) -> Vec<u8> {
+    pub fn finish(mut self) -> Vec<u8> {
+        let sum = crc32fast::hash(&self.bytes);
+        self.array("sum", 4, |b| b.extend(sum.to_le_bytes()));
         self.bytes
     }
 }
@@ -155,6 +158,26 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Check a state without knowing what is in it; returns the number of arrays.
+pub fn check(bytes: &[u8]) -> Result<usize> {
+    let mut from = Reader::new(bytes)?;
+    let mut count = 0;
+    while from.at < bytes.len() {
+        let begin = from.at;
+        let length = from.u32()? as usize;
+        let name = from.take(length)?;
+        from.at = begin;
+        if name == b"sum" {
+            let sum = from.array("sum", 4)?;
+            let good = sum == crc32fast::hash(&bytes[..begin]).to_le_bytes() && from.at == bytes.len();
+            return if good { Ok(count) } else { Err(from.damaged("the sum over all of it is another")) };
+        }
+        from.array(&String::from_utf8_lossy(name), 1)?;
+        count += 1;
+    }
+    Err(from.damaged("the file ends without its sum"))
+}
+
 /// The first N bytes; shorter slices are filled with zeros.
 fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     std::array::from_fn(|i| bytes.get(i).copied().unwrap_or(0))
@@ -191,13 +214,18 @@ mod tests {
             r.u64s("id").map(|_| ())
         };
         assert!(read(&bytes).is_ok());
+        assert_eq!(check(&bytes), Ok(3));
+        // What a simulation reads ends before the sum, which stands for whoever does not know the arrays.
+        let whole = bytes.len() - (4 + 3 + 8 + 4 + 4);
         for end in 0..bytes.len() {
-            assert!(read(&bytes[..end]).is_err());
+            assert_eq!(read(&bytes[..end]).is_err(), end < whole);
+            assert!(check(&bytes[..end]).is_err());
         }
         for bit in 0..bytes.len() * 8 {
             let mut bad = bytes.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(read(&bad).is_err(), "bit {bit}");
+            assert_eq!(read(&bad).is_err(), bit / 8 < whole, "bit {bit}");
+            assert!(check(&bad).is_err(), "bit {bit}");
         }
     }
 }

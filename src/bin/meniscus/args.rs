@@ -3,10 +3,15 @@
 use super::bench::BenchArgs;
 use super::cache::CacheArgs;
 use super::exit;
+use super::manual::{CompletionsArgs, ManualArgs};
 use super::preview::PreviewArgs;
 use super::progress::Mode;
 use super::replay::ReplayArgs;
+use super::report::ReportArgs;
 use super::validate::ValidateArgs;
+use super::view::ViewArgs;
+use super::wedge::WedgeArgs;
+use super::wedge::gather::GatherArgs;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -32,9 +37,23 @@ pub enum Command {
     /// Draw the frames of a cache: contact sheet, pictures, animation
     #[command(after_help = "Example: meniscus preview cache --stills --frames 1-48")]
     Preview(PreviewArgs),
+    /// Write one page about a run: pictures, plots, warnings, the scene
+    #[command(after_help = "Example: meniscus report dam -o dam.html")]
+    Report(ReportArgs),
+    /// Write a shot as one page that plays in a browser: orbit, play, colour by speed
+    #[command(after_help = "Example: meniscus view dam -o dam_view.html")]
+    View(ViewArgs),
     /// Look at a cache, or turn its surfaces and single meshes into another format
     #[command(after_help = "Example: meniscus cache convert dam dam_usd --to usdc")]
     Cache(CacheArgs),
+    /// Write jobs for a farm that run a scene with several values
+    #[command(
+        after_help = "Example: meniscus wedge examples/scenes/dam_break.json --sweep resolution.cell=0.02,0.03 -o dam_wedge"
+    )]
+    Wedge(WedgeArgs),
+    /// Put the contact sheets of a wedge on one
+    #[command(after_help = "Example: meniscus gather dam_wedge/out")]
+    Gather(GatherArgs),
     /// Time the solvers of this build on this machine
     #[command(after_help = "Example: meniscus bench solvers --json")]
     Bench(BenchArgs),
@@ -54,6 +73,12 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print the completions of a shell
+    #[command(after_help = "Example: meniscus completions bash > meniscus.bash")]
+    Completions(CompletionsArgs),
+    /// Write the pages of the manual
+    #[command(after_help = "Example: meniscus manual man1")]
+    Manual(ManualArgs),
 }
 
 /// Which scene, and what to change in it.
@@ -96,6 +121,9 @@ pub struct RunArgs {
     /// With --branch: go on from the newest checkpoint at or before this frame
     #[arg(long, value_name = "FRAME", requires = "branch", allow_hyphen_values = true)]
     pub from: Option<i64>,
+    /// Keep this many of the newest checkpoints; 0 keeps all, for branches from any of them
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub keep_checkpoints: usize,
     /// Write only these frames, as 1-24, and stop after the last
     #[arg(long, value_name = "FIRST-LAST", allow_hyphen_values = true)]
     pub frames: Option<String>,
@@ -104,6 +132,9 @@ pub struct RunArgs {
     /// How to report progress
     #[arg(long, value_enum, default_value_t = Mode::Bar)]
     pub progress: Mode,
+    /// Write no page about the run, report.html
+    #[arg(long)]
+    pub no_report: bool,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -1,12 +1,13 @@
 //! `meniscus cache`: what a cache holds, and its surfaces in another format.
 
+use super::convert;
 use super::presets::print_json;
 use super::terminal::{bytes, say};
 use clap::{Args, Subcommand, ValueEnum};
 use meniscus::geometry::TriMesh;
-use meniscus::io::cache::{Manifest, extension};
+use meniscus::io::cache::{CacheLock, Manifest, extension};
 use meniscus::io::usd::{self, UsdFrame};
-use meniscus::io::{atomic, checkpoint, mesh};
+use meniscus::io::{atomic, checkpoint, mesh, verify};
 use meniscus::scene::{Fps, SurfaceFormat};
 use meniscus::{Cancel, Error, Result};
 use serde_json::json;
@@ -28,15 +29,34 @@ enum CacheCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Read every file of a cache and compare it with the sums in the manifest; exit code 3 if one is damaged
+    Verify {
+        /// The cache
+        cache: PathBuf,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove old checkpoints and what interrupted runs left under temporary names; frames are never removed
+    Prune {
+        /// The cache
+        cache: PathBuf,
+        /// Whole checkpoints to keep, the newest
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        keep: usize,
+    },
     /// Write the surfaces of a cache, or one mesh, in another format
     Convert {
         /// A cache, or a mesh: PLY, OBJ, STL or USDC
         from: PathBuf,
-        /// A new folder for the cache, or the mesh to write
+        /// A new folder for the cache, an Alembic file (.abc) for the whole shot, or the mesh to write
         to: PathBuf,
-        /// The format for the surfaces of a cache
+        /// The format for the surfaces of a cache; bgeo for its particles
         #[arg(long = "to", value_enum)]
         format: Option<Format>,
+        /// The particles instead of the surface, into an Alembic file
+        #[arg(long)]
+        particles: bool,
     },
 }
 
@@ -47,6 +67,8 @@ enum Format {
     Obj,
     Usdc,
     Usda,
+    Abc,
+    Bgeo,
 }
 
 impl Format {
@@ -56,6 +78,8 @@ impl Format {
             Format::Obj => SurfaceFormat::Obj,
             Format::Usdc => SurfaceFormat::Usdc,
             Format::Usda => SurfaceFormat::Usda,
+            // Neither is a folder of surfaces.
+            Format::Abc | Format::Bgeo => SurfaceFormat::None,
         }
     }
 
@@ -70,11 +94,18 @@ impl Format {
 pub fn cache(args: &CacheArgs, stop: &Cancel) -> Result<()> {
     match &args.command {
         CacheCommand::Info { cache, json } => info(cache, *json),
-        CacheCommand::Convert { from, to, format } if from.is_dir() => {
-            let format = format.ok_or_else(|| Error::invalid("--to", "say ply, obj, usdc or usda"))?;
-            convert_all(from, to, format, stop)
+        CacheCommand::Verify { cache, json } => verify(cache, *json),
+        CacheCommand::Prune { cache, keep } => prune(cache, *keep),
+        CacheCommand::Convert { from, to, format, particles } if from.is_dir() => {
+            let named = to.extension().is_some_and(|e| e.eq_ignore_ascii_case("abc")).then_some(Format::Abc);
+            match format.or(named) {
+                Some(Format::Abc) => convert::to_alembic(from, to, *particles, stop),
+                Some(Format::Bgeo) => convert::to_bgeo(from, to, stop),
+                Some(format) => convert_all(from, to, format, stop),
+                None => Err(Error::invalid("--to", "say ply, obj, usdc, usda or bgeo, or name a file .abc")),
+            }
         }
-        CacheCommand::Convert { from, to, format } => {
+        CacheCommand::Convert { from, to, format, .. } => {
             let format = format.map_or_else(|| Format::of(to), Ok)?;
             write(&read(from)?, to, format, 1, Fps::default())
         }
@@ -107,6 +138,47 @@ fn info(cache: &Path, as_json: bool) -> Result<()> {
     Ok(())
 }
 
+fn verify(cache: &Path, as_json: bool) -> Result<()> {
+    let found = verify::verify(cache)?;
+    if as_json {
+        print_json(&found)?;
+    } else {
+        found.damaged.iter().for_each(|(file, fault)| say(&format!("damaged: {file}: {fault}")));
+        found.leftovers.iter().for_each(|file| say(&format!("left over: {file}")));
+        say(&format!("{} files read, {}; {} damaged", found.files, bytes(found.bytes), found.damaged.len()));
+    }
+    match found.damaged.len() {
+        0 => Ok(()),
+        n => Err(Error::Io {
+            path: cache.display().to_string(),
+            message: format!("{n} files are damaged: run the scene again with --resume or --overwrite"),
+        }),
+    }
+}
+
+/// Keep the newest whole checkpoints; damaged ones and leftovers go.
+fn prune(cache: &Path, keep: usize) -> Result<()> {
+    // Nobody may be writing meanwhile.
+    let _lock = CacheLock::take(cache)?;
+    let found = verify::verify(cache)?;
+    let keep = &found.checkpoints[..found.checkpoints.len().min(keep.max(1))];
+    let mut gone = 0;
+    let mut remove = |path: PathBuf| -> Result<()> {
+        gone += std::fs::metadata(&path).map_or(0, |m| m.len());
+        std::fs::remove_file(&path).map_err(|e| atomic::explain(&path, &e))
+    };
+    for (frame, path) in checkpoint::all(cache) {
+        if !keep.contains(&frame) {
+            remove(path)?;
+        }
+    }
+    for file in &found.leftovers {
+        remove(cache.join(file))?;
+    }
+    say(&format!("{} freed; checkpoints at {keep:?}", bytes(gone)));
+    Ok(())
+}
+
 fn read(path: &Path) -> Result<TriMesh> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, &e))?;
     let name = path.display().to_string();
@@ -124,6 +196,10 @@ fn write(surface: &TriMesh, to: &Path, format: Format, frame: i64, fps: Fps) -> 
         Format::Obj => atomic::write_with(to, |out| mesh::write_obj(surface, out)),
         Format::Usdc => atomic::write(to, &usd::to_usdc(&shown)),
         Format::Usda => atomic::write(to, usd::to_usda(&shown).as_bytes()),
+        Format::Abc | Format::Bgeo => {
+            let message = "Alembic and BGEO are made of a cache: give the folder of a run";
+            Err(Error::invalid(to.display().to_string(), message))
+        }
     }
 }
 
@@ -140,6 +216,7 @@ fn convert_all(from: &Path, to: &Path, format: Format, stop: &Cancel) -> Result<
     let old = manifest.clone();
     manifest.surface = format.surface();
     (manifest.particles, manifest.colliders) = (false, Vec::new());
+    manifest.sums.clear();
     for frame in &old.frames {
         stop.check()?;
         if let (Some(a), Some(b)) = (old.surface_file(from, *frame), manifest.surface_file(to, *frame)) {

@@ -1,15 +1,13 @@
 //! `meniscus demo`: one real scene from start to picture.
 
-use super::args::{Cli, Command, DemoArgs};
+use super::args::DemoArgs;
 use super::load::from_text;
-use super::preview;
+use super::preview::{self, PreviewArgs};
 use super::resume::Start;
 use super::run::{Job, in_words, simulate};
 use super::terminal::say;
-use clap::Parser;
-use meniscus::{Cancel, Error, Result};
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use meniscus::{Cancel, Result};
+use std::path::PathBuf;
 
 const SCENE: &str = include_str!("../../../examples/scenes/demo.json");
 
@@ -26,20 +24,12 @@ pub fn demo(args: &DemoArgs, stop: &Cancel) -> Result<()> {
         limits: args.limits.clone(),
         frames,
         progress: args.progress,
+        keep: 2,
+        report: true,
     };
     say("water from a jug over a sphere into a bowl");
     let summary = simulate(&job, stop)?;
     say(&in_words(&summary, &args.out));
-    draw(&args.out, stop)
-}
-
-/// The contact sheet of a cache, with the options of `meniscus preview`.
-fn draw(cache: &Path, stop: &Cancel) -> Result<()> {
-    let words = [OsStr::new("meniscus"), OsStr::new("preview"), cache.as_os_str()];
-    match Cli::try_parse_from(words).map(|cli| cli.command) {
-        Ok(Command::Preview(args)) => preview::main(&args, stop),
-        _ => {
-            Err(Error::invalid(cache.display().to_string(), "this folder cannot be named on a command line"))
-        }
-    }
+    say(&format!("a page about it: {}", args.out.join("report.html").display()));
+    preview::main(&PreviewArgs::of(&args.out), stop)
 }

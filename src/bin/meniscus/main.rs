@@ -4,20 +4,25 @@ mod args;
 mod bench;
 mod cache;
 mod check;
+mod convert;
 mod demo;
 mod exit;
 mod limits;
 mod load;
+mod manual;
 mod plot;
 mod presets;
 mod preview;
 mod progress;
 mod replay;
+mod report;
 mod resume;
 mod run;
 mod terminal;
 mod validate;
 mod validate_stokes;
+mod view;
+mod wedge;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -49,11 +54,17 @@ fn dispatch(command: &Command, stop: &Cancel) -> Result<()> {
         Command::Demo(args) => demo::demo(args, stop),
         Command::Check(args) => check::check(args),
         Command::Preview(args) => preview::main(args, stop),
+        Command::Report(args) => report::main(args, stop),
+        Command::View(args) => view::view(args, stop),
         Command::Cache(args) => cache::cache(args, stop),
+        Command::Wedge(args) => wedge::wedge(args),
+        Command::Gather(args) => wedge::gather::gather(args),
         Command::Bench(args) => bench::bench(args, stop),
         Command::Replay(args) => replay::replay(args, stop),
         Command::Validate(args) => validate::validate(args, stop),
         Command::Schema => presets::schema(),
         Command::Presets { json } => presets::presets(*json),
+        Command::Completions(args) => manual::completions(args),
+        Command::Manual(args) => manual::manual(args),
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! `--progress json` writes one object a line to standard output, each with an `event`: `start`,
 //! `progress` (at most five a second), `frame` (the report of a frame), `done` (the summary), `error`.
+//! `--progress openjd` writes the lines that a session of an Open Job Description understands:
+//! `openjd_progress: 33.3`, `openjd_status: frame 12 of 36 …`, `openjd_fail: …`.
 
 use super::terminal::{clock, complain, say, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -20,6 +22,8 @@ pub enum Mode {
     Bar,
     /// One JSON object a line on standard output
     Json,
+    /// Lines for a session of an Open Job Description on standard output
+    Openjd,
     /// Nothing
     None,
 }
@@ -102,6 +106,12 @@ impl Reporter {
         }
         match (self.mode, &self.bar) {
             (Mode::Json, _) => self.event("frame", report),
+            (Mode::Openjd, _) => {
+                let done =
+                    100.0 * (report.frame - self.first) as f64 / (self.last - self.first).max(1) as f64;
+                say(&format!("openjd_progress: {:.1}", done.clamp(0.0, 100.0)));
+                say(&format!("openjd_status: frame {} of {}: {}", report.frame, self.last, self.note));
+            }
             (Mode::Bar, None) => {
                 let took = self.recent.back().copied().unwrap_or(0.0);
                 complain(&format!("frame {} of {}: {} · {took:.1} s", report.frame, self.last, self.note));
@@ -121,9 +131,12 @@ impl Reporter {
     }
 
     /// The run is over, well or not.
-    pub fn finish(&self, event: &str, summary: &impl Serialize) {
+    pub fn finish(&self, event: &str, end: &str, summary: &impl Serialize) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+        }
+        if self.mode == Mode::Openjd && event == "error" {
+            say(&format!("openjd_fail: {}", end.replace('\n', " ")));
         }
         self.event(event, summary);
     }

@@ -7,14 +7,14 @@ use super::args::{LimitArgs, RunArgs};
 use super::load::{Loaded, load};
 use super::progress::{Mode, Reporter};
 use super::resume::{self, Start};
-use super::{exit, limits, terminal};
+use super::{exit, limits, preview, report, terminal};
 use meniscus::io::cache::CacheWriter;
 use meniscus::io::usd::{UsdFrame, UsdPoints, UsdSolid};
 use meniscus::scene::{Scene, SurfaceFormat};
 use meniscus::simulation::report::{ColliderPose, Estimate, FrameReport};
-use meniscus::simulation::{Settings, Simulation};
+use meniscus::simulation::{Pool, Settings, Simulation};
 use meniscus::{Cancel, Error, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -29,10 +29,14 @@ pub struct Job {
     /// First and last frame to write.
     pub frames: [i64; 2],
     pub progress: Mode,
+    /// Checkpoints to keep; 0 for all.
+    pub keep: usize,
+    /// Whether a page about the run is written at its end.
+    pub report: bool,
 }
 
 /// The whole run, as in `summary.json`.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     pub version: String,
     pub name: String,
@@ -74,6 +78,8 @@ pub fn run(args: &RunArgs, stop: &Cancel) -> Result<()> {
         limits: args.limits.clone(),
         frames,
         progress: args.progress,
+        keep: args.keep_checkpoints,
+        report: !args.no_report,
     };
     let summary = simulate(&job, stop)?;
     if job.progress == Mode::Bar {
@@ -139,14 +145,29 @@ pub fn simulate(job: &Job, stop: &Cancel) -> Result<Summary> {
     };
     summary.exit_code = ended.as_ref().map_or_else(exit::code, |()| 0);
     let event = if ended.is_ok() { "done" } else { "error" };
-    reporter.finish(event, &summary);
-    if let Some(cache) = &cache {
-        let written = CacheWriter::write_summary(cache, &summary);
-        ended.and(written)?;
-    } else {
+    reporter.finish(event, &summary.end, &summary);
+    let Some(cache) = &cache else {
         ended?;
-    }
+        return Ok(summary);
+    };
+    let written = CacheWriter::write_summary(cache, &summary);
+    let page = if job.report { write_page(job, ended.is_ok(), stop) } else { Ok(()) };
+    // What ended the run matters more than the page about it.
+    ended.and(written).and(page)?;
     Ok(summary)
+}
+
+/// The page about the run; whoever stopped it does not wait for pictures.
+fn write_page(job: &Job, done: bool, stop: &Cancel) -> Result<()> {
+    let tiles = if done { report::TILES } else { 0 };
+    let out = job.cache.join("report.html");
+    let pool = Pool::new(job.limits.threads.map(|n| n as usize))?;
+    let drawn = pool.install(|| report::write(&job.cache, &out, tiles, preview::Quality::Draft, stop));
+    match drawn {
+        // Stopped while the pictures were drawn: all frames are there, and the page without pictures.
+        Err(Error::Cancelled) => report::write(&job.cache, &out, 0, preview::Quality::Draft, &Cancel::new()),
+        other => other,
+    }
 }
 
 /// The command line goes before the scene, and the scene before what the machine has.
@@ -190,7 +211,7 @@ fn steps(
     let mut last = matches!(ended, Err(Error::Cancelled | Error::Memory { .. }));
     last |= ended.is_ok() && scene.outputs.checkpoint_every > 0;
     if last {
-        cache.write_checkpoint(simulation.frame(), &simulation.save())?;
+        cache.write_checkpoint(simulation.frame(), &simulation.save(), job.keep)?;
     }
     ended
 }
@@ -219,7 +240,7 @@ fn frames(
         }
         let every = i64::from(scene.outputs.checkpoint_every);
         if every > 0 && report.frame > scene.frames[0] && (report.frame - scene.frames[0]) % every == 0 {
-            cache.write_checkpoint(report.frame, &simulation.save())?;
+            cache.write_checkpoint(report.frame, &simulation.save(), job.keep)?;
         }
         stop.check()?;
         report = simulation.advance_frame(&mut |p| {

@@ -1,10 +1,12 @@
 //! `meniscus validate`: a simulator against cases whose answers are known.
 
+use super::report::validation::{self, Case};
 use super::terminal::say;
 use super::validate_stokes::{self, StokesArgs};
 use clap::Args;
 use meniscus::simulation::validation::{Effort, Figure, cases, run};
 use meniscus::{Cancel, Error, Result};
+use std::path::PathBuf;
 
 #[derive(Args, Clone, Debug)]
 pub struct ValidateArgs {
@@ -19,6 +21,9 @@ pub struct ValidateArgs {
     /// One line of JSON a figure
     #[arg(long)]
     pub json: bool,
+    /// Write a page that shows every figure beside its known answer (mac and bcc)
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
     #[command(flatten)]
     pub stokes: StokesArgs,
 }
@@ -36,12 +41,18 @@ pub fn validate(args: &ValidateArgs, stop: &Cancel) -> Result<()> {
         say("figure                          value   reference   tolerance   pass   seconds");
     }
     let (mut missed, mut total) = (0, 0);
+    let mut done = Vec::new();
     for case in chosen {
-        for figure in run(&args.simulator, case, effort, stop)? {
+        let figures = run(&args.simulator, case, effort, stop)?;
+        for figure in &figures {
             missed += usize::from(!figure.pass);
             total += 1;
-            if args.json { say_json(&figure)? } else { say(&table_row(&figure)) }
+            if args.json { say_json(figure)? } else { say(&table_row(figure)) }
         }
+        done.push(Case { name: case.into(), figures });
+    }
+    if let Some(out) = &args.report {
+        validation::write(out, &args.simulator, args.quick, &done)?;
     }
     match missed {
         0 => Ok(()),

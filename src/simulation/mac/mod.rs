@@ -16,6 +16,7 @@ mod moving;
 mod output;
 mod saving;
 mod thick;
+mod trouble;
 
 use super::liquid::{Amount, Liquid, Solved, Step};
 use super::report::Limit;
@@ -347,6 +348,10 @@ impl Liquid for Mac {
 
     fn carried(&self) -> &[Carried] {
         &self.carried
+    }
+
+    fn trouble(&self) -> Option<String> {
+        trouble::first(&self.next)
     }
 
     fn commit(&mut self) {

@@ -59,6 +59,37 @@ impl Image {
         })
     }
 
+    /// Read a PNG that we wrote: three bytes a pixel.
+    pub fn read_png(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, &e))?;
+        let fault = |message: String| Error::Format {
+            file: path.display().to_string(),
+            place: "picture".into(),
+            message,
+        };
+        let mut reader =
+            png::Decoder::new(std::io::Cursor::new(bytes)).read_info().map_err(|e| fault(e.to_string()))?;
+        let size = reader.output_buffer_size().filter(|n| *n <= 1 << 30);
+        let mut data = vec![0; size.ok_or_else(|| fault("it is too large".into()))?];
+        let info = reader.next_frame(&mut data).map_err(|e| fault(e.to_string()))?;
+        if (info.color_type, info.bit_depth) != (png::ColorType::Rgb, png::BitDepth::Eight) {
+            return Err(fault("it is not of three bytes a pixel".into()));
+        }
+        let pixels = data.chunks_exact(3).map(|p| [p[0], p[1], p[2]]).collect();
+        Ok(Self { width: info.width as usize, height: info.height as usize, pixels })
+    }
+
+    /// The bytes of a PNG.
+    pub fn to_png(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let coded = encoder(&mut bytes, self).write_header().and_then(|mut writer| {
+            writer.write_image_data(self.pixels.as_flattened())?;
+            writer.finish()
+        });
+        coded.map_err(|e| Error::invalid("picture", e.to_string()))?;
+        Ok(bytes)
+    }
+
     /// The picture at 1/n of its size, each pixel the mean of n × n in linear light.
     pub fn shrunk(&self, n: usize) -> Image {
         let (width, height) = ((self.width / n).max(1), (self.height / n).max(1));

@@ -4,7 +4,7 @@
 //! stills, contact sheet, animation. [`render`] draws any scene in memory.
 
 mod body;
-mod cache;
+pub(super) mod cache;
 mod camera;
 mod caption;
 mod cells;
@@ -23,11 +23,14 @@ mod sheet;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod trace;
 
+pub use body::speeds;
 pub use camera::{Camera, Projection};
 pub use render::{Quality, render};
 pub use stage::RenderScene;
+pub use tiles::{Setting, pictures_of, setting_of};
 
 use super::terminal::say;
 use cache::Cache;
@@ -68,6 +71,9 @@ pub struct PreviewArgs {
     /// Frames on the contact sheet, evenly spread
     #[arg(long, value_name = "N", default_value_t = 12)]
     pub tiles: usize,
+    /// Pictures in a row of the contact sheet [default: about as many as rows]
+    #[arg(long, value_name = "N")]
+    pub columns: Option<usize>,
     /// Size of a picture [default: 960x540, or nearer to a square if the scene is as tall as it is wide]
     #[arg(long, value_name = "WxH", value_parser = parse_size)]
     pub size: Option<[usize; 2]>,
@@ -205,7 +211,7 @@ impl Studio {
         let drawn = if args.stills || args.animation {
             self.draw_every(args, frames, &on_sheet, &folder, stop)?
         } else {
-            Drawn { tiles: self.draw_tiles(&on_sheet, stop)?, ..Drawn::default() }
+            Drawn { tiles: self.draw_tiles(&on_sheet, TILE_WIDTH, stop)?, ..Drawn::default() }
         };
         let mut written = drawn.written;
         if args.animation {
@@ -216,15 +222,16 @@ impl Studio {
         }
         if !drawn.tiles.is_empty() {
             let path = folder.join("contact.png");
-            sheet::contact_sheet(&drawn.tiles, sheet::columns(drawn.tiles.len()))?.write_png(&path)?;
+            let columns = args.columns.unwrap_or(sheet::columns(drawn.tiles.len()));
+            sheet::contact_sheet(&drawn.tiles, columns)?.write_png(&path)?;
             written.push(path);
         }
         Ok(written)
     }
 
-    /// Draw only the tiles of a contact sheet, at their size.
-    fn draw_tiles(&self, frames: &[i64], stop: &Cancel) -> Result<Vec<Image>> {
-        let shrink = self.size[0].div_ceil(TILE_WIDTH);
+    /// Draw only the tiles of a contact sheet, at most so wide.
+    fn draw_tiles(&self, frames: &[i64], width: usize, stop: &Cancel) -> Result<Vec<Image>> {
+        let shrink = self.size[0].div_ceil(width);
         let size = self.size.map(|s| (s / shrink).max(1));
         let bar = progress(frames.len());
         let tile = |frame: &i64| {

@@ -6,6 +6,13 @@ use meniscus::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection(Vec<[i64; 2]>);
 
+impl Default for Selection {
+    /// All frames.
+    fn default() -> Self {
+        Self(vec![[i64::MIN, i64::MAX]])
+    }
+}
+
 impl Selection {
     /// Read a list of frames and ranges.
     pub fn parse(text: &str) -> Result<Self, String> {

@@ -1,5 +1,10 @@
 //! The command as a pipeline meets it: exit codes, messages, and nothing half written.
 
+mod farm;
+mod lasting;
+mod pages;
+mod words;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
