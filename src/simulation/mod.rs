@@ -8,6 +8,7 @@ mod bcc;
 mod bodies;
 mod clock;
 mod contact;
+mod estimate;
 mod feed;
 mod forces;
 mod form;
@@ -306,7 +307,7 @@ impl Simulation {
 
     /// How big a scene will be, from its description alone.
     pub fn estimate(scene: &Scene) -> Estimate {
-        estimate(&scene.to_si())
+        estimate::estimate(&scene.to_si())
     }
 }
 
@@ -633,41 +634,8 @@ fn out_of_memory(what: &str, needed: u64, limit: u64) -> Error {
 }
 
 fn check_memory(scene: &Scene, settings: &Settings) -> Result<()> {
-    let needed = estimate(scene).memory_bytes;
+    let needed = estimate::estimate(scene).memory_bytes;
     // Without a limit, refuse only what no machine has: it would not fail but never end.
     let limit = settings.memory_limit.unwrap_or(1 << 42);
     if needed > limit { Err(out_of_memory("the scene", needed, limit)) } else { Ok(()) }
-}
-
-/// Bytes that a simulation needs a liquid cell at its peak, everything included.
-const BYTES_A_CELL: f64 = 2500.0;
-/// Bytes of the surface file a liquid cell.
-const DISK_BYTES_A_CELL: f64 = 60.0;
-
-fn estimate(scene: &Scene) -> Estimate {
-    let cell = scene.cell();
-    let domain = scene.domain.as_ref().map_or(f64::INFINITY, |d| {
-        (0..3).map(|a| ((d.max[a] - d.min[a]) / cell).ceil().max(1.0)).product::<f64>()
-    });
-    let box_cells = |b: Option<Aabb>| b.map_or(0.0, |b| (b.size() / cell).iter().product::<f64>().abs());
-    let frame = scene.frames[0] as f64;
-    let initial: f64 = scene.initial.iter().map(|v| box_cells(v.transform.bounds(&v.shape, frame))).sum();
-    let seconds = scene.seconds(scene.frames[1] as f64);
-    let poured: f64 = scene
-        .emitters
-        .iter()
-        .map(|e| {
-            let by_rate = e.rate_ml_s.as_ref().map(|r| r.values().fold(0.0, f64::max) * seconds);
-            let ml = e.total_ml.or(by_rate).unwrap_or(0.0);
-            ml * 1e-6 / cell.powi(3) + box_cells(e.transform.bounds(&e.shape, frame))
-        })
-        .sum();
-    let liquid = (initial + poured).min(domain);
-    Estimate {
-        domain_cells: if domain.is_finite() { domain as u64 } else { 0 },
-        liquid_cells: liquid as u64,
-        particles: (liquid * scene.simulator.particles_per_cell as f64) as u64,
-        memory_bytes: (liquid * BYTES_A_CELL) as u64 + (64 << 20),
-        disk_bytes_per_frame: (liquid * DISK_BYTES_A_CELL) as u64,
-    }
 }

@@ -22,7 +22,7 @@ fn subcommands(folder: &Folder) -> Vec<String> {
 /// What makes an example short without changing what it shows.
 fn shortened(word: &str) -> &'static [&'static str] {
     match word {
-        "run" => &["--set", "resolution.cell=0.05", "--threads", "1"],
+        "run" => &["--set", "resolution.cell=0.05", "--set", "frames=[1,24]", "--threads", "1"],
         "demo" => &["--set", "resolution.cell=0.05", "--set", "frames=[1,3]"],
         "validate" => &["--quick"],
         "bench" => &["poisson-16-amg"],

@@ -93,7 +93,7 @@ class MENISCUS_OT_compare(bpy.types.Operator):
             cache = self.folder / f"viscosity_{i + 1}"
             last = min(context.scene.frame_end, first + self.frames - 1)
             self.words.append([
-                command, "run", str(file), "-o", str(cache), "--overwrite", "--progress", "none",
+                command, "run", str(file), "-o", str(cache), "--overwrite", "--progress", "none", "--no-report",
                 "--set", f"liquids[0].viscosity={value:g}", "--set", f"resolution.divisions={self.divisions}",
                 "--set", f"frames=[{first},{last}]"])
             self.words.append([command, "preview", str(cache), "-o", str(self.folder / f"sheet_{i + 1}"),

@@ -187,7 +187,7 @@ class Job:
             )
         file, cache = scene_file(domain), cache_folder(domain)
         _replace(file, text)
-        words = [str(meniscus.command()), "run", str(file), "-o", str(cache), "--progress", "json"]
+        words = [str(meniscus.command()), "run", str(file), "-o", str(cache), "--progress", "json", "--no-report"]
         if self.branch_from is not None:
             words += ["--branch", str(cache_folder(domain, source)), "--from", str(self.branch_from)]
         else:
