@@ -8,14 +8,14 @@
 //! Times are the best of several runs, the relative residual is 10⁻⁶. On one thread they are those of the
 //! processor, which other programs on the machine disturb least.
 
+#[path = "common/clock.rs"]
+mod clock;
+
+use clock::now;
 use meniscus::Cancel;
 use meniscus::grid::Tiles;
 use meniscus::linalg::{Amg, AmgParams, KrylovParams, cases::random_vector, cg};
 use meniscus::solver::mac::{Multigrid, Stencil, cases};
-use std::sync::LazyLock;
-use std::time::Instant;
-
-static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 fn main() {
     let mut arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -103,18 +103,4 @@ fn algebraic(tiles: &Tiles, stencil: &Stencil, rhs: &[f64], repeats: usize) {
         matrix.rows(),
         setup + solve
     );
-}
-
-fn now() -> f64 {
-    if rayon::current_num_threads() == 1 { processor_seconds() } else { START.elapsed().as_secs_f64() }
-}
-
-/// Processor time of all threads of this process.
-fn processor_seconds() -> f64 {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let nanoseconds = |t: std::fs::DirEntry| {
-        let text = std::fs::read_to_string(t.path().join("schedstat")).unwrap_or_default();
-        text.split_whitespace().next().and_then(|v| v.parse::<f64>().ok()).unwrap_or(0.0)
-    };
-    tasks.flatten().map(nanoseconds).sum::<f64>() * 1e-9
 }

@@ -7,16 +7,17 @@
 //! Times are of the whole stage: weights, matrix, levels and the solve to 10⁻⁹. On one thread they are those
 //! of the processor, which other programs on the machine disturb least.
 
+#[path = "common/clock.rs"]
+mod clock;
+
+use clock::now;
 use meniscus::Cancel;
 use meniscus::field::{Solid, SolidShape, Solids, Wall};
 use meniscus::grid::Tiles;
 use meniscus::linalg::{Ic0, Ic0Params, KrylovParams, cg};
 use meniscus::math::{Aabb, Motion, Pose, Vec3};
 use meniscus::solver::mac::{MacGrid, ViscosityOptions, ViscousSystem};
-use std::sync::{Arc, LazyLock};
-use std::time::Instant;
-
-static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+use std::sync::Arc;
 
 struct Room;
 
@@ -105,18 +106,4 @@ fn compare(grid: &MacGrid, solids: &Solids, mu: &[f64], options: &ViscosityOptio
         info.iterations,
         theirs / ours
     );
-}
-
-fn now() -> f64 {
-    if rayon::current_num_threads() == 1 { processor_seconds() } else { START.elapsed().as_secs_f64() }
-}
-
-/// Processor time of all threads of this process.
-fn processor_seconds() -> f64 {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let nanoseconds = |t: std::fs::DirEntry| {
-        let text = std::fs::read_to_string(t.path().join("schedstat")).unwrap_or_default();
-        text.split_whitespace().next().and_then(|v| v.parse::<f64>().ok()).unwrap_or(0.0)
-    };
-    tasks.flatten().map(nanoseconds).sum::<f64>() * 1e-9
 }

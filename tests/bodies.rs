@@ -1,17 +1,19 @@
 //! Bodies that liquid moves: buoyancy, added mass, momentum, contact, and what a scene makes of them.
 
+mod scene_support;
+
 use meniscus::Cancel;
 use meniscus::field::{Solid, SolidShape, Solids, Wall};
 use meniscus::geometry::{Moments, Shape, TriMesh};
 use meniscus::grid::Tiles;
 use meniscus::math::{Aabb, Mat3, Motion, Pose, Vec3};
-use meniscus::scene::Scene;
+use meniscus::simulation::Simulation;
 use meniscus::simulation::report::FrameReport;
-use meniscus::simulation::{Settings, Simulation};
 use meniscus::solver::mac::{
     Afloat, Bodies, MacGrid, Multigrid, PressureOptions, Projected, project_with_bodies,
 };
 use meniscus::solver::rigid::{RigidBody, Six, linear, mass_matrix};
+use scene_support::*;
 use std::sync::Arc;
 
 const WATER: f64 = 1000.0;
@@ -302,23 +304,9 @@ fn ten_bodies_cost_little_more_than_ten_stones() {
     assert!(light <= stones + 60, "{light} iterations instead of {stones}");
 }
 
-fn simulation(json: &str, threads: usize) -> Simulation {
-    let scene = Scene::from_json(json).expect("a valid scene");
-    let settings = Settings { threads: Some(threads), ..Settings::default() };
-    Simulation::new(&scene, &|_| unreachable!("no meshes"), &settings).expect("a simulation")
-}
-
-fn run(sim: &mut Simulation, frames: usize) -> FrameReport {
-    let mut last = sim.report();
-    for _ in 0..frames {
-        last = sim.advance_frame(&mut |_| false).expect("a frame");
-    }
-    last
-}
-
 #[test]
 fn a_tumbling_block_keeps_its_angular_momentum() {
-    let mut sim = simulation(
+    let mut sim = on_threads(
         r#"{"meniscus": 1, "frames": [1, 40], "gravity": [0, 0, 0], "resolution": {"cell": 0.05},
             "initial": [{"shape": {"sphere": {"center": [5, 0, 0], "radius": 0.1}}}],
             "bodies": [{"shape": {"box": {"min": [-0.1, -0.2, -0.3], "max": [0.1, 0.2, 0.3]}}, "density": 700,
@@ -351,12 +339,12 @@ fn a_saved_run_with_bodies_continues_bit_for_bit_on_any_number_of_threads() {
         "bodies": [{"shape": {"sphere": {"center": [0.2, 0.22, 0.2], "radius": 0.08}}, "density": 300},
             {"shape": {"box": {"min": [0.25, 0.25, 0.1], "max": [0.4, 0.35, 0.3]}}, "density": 2500,
              "friction": 0.3, "velocity": [0, -1, 0]}]}"#;
-    let mut one = simulation(json, 1);
+    let mut one = on_threads(json, 1);
     run(&mut one, 2);
     let saved = one.save();
     run(&mut one, 3);
     for threads in [2, 3] {
-        let mut other = simulation(json, threads);
+        let mut other = on_threads(json, threads);
         other.load(&saved).expect("the state");
         assert!(other.save() == saved);
         run(&mut other, 3);
@@ -366,7 +354,7 @@ fn a_saved_run_with_bodies_continues_bit_for_bit_on_any_number_of_threads() {
 
 #[test]
 fn a_stone_on_the_floor_pushes_no_water() {
-    let mut sim = simulation(
+    let mut sim = on_threads(
         r#"{"meniscus": 1, "frames": [1, 20], "domain": {"min": [0,0,0], "max": [0.8, 0.6, 0.8]},
             "resolution": {"cell": 0.04},
             "initial": [{"shape": {"box": {"min": [0,0,0], "max": [0.8, 0.41, 0.8]}}}],
@@ -402,7 +390,7 @@ fn light_and_heavy_bodies_stay_in_the_tank_and_out_of_each_other() {
             "initial": [{{"shape": {{"box": {{"min": [0,0,0], "max": [0.7, 0.3, 0.6]}}}}}}], "bodies": [{}]}}"#,
         bodies.join(", ")
     );
-    let mut sim = simulation(&json, 2);
+    let mut sim = on_threads(&json, 2);
     for _ in 0..20 {
         let report = run(&mut sim, 1);
         let centres: Vec<Vec3> = report.bodies.iter().map(|b| b.centre.into()).collect();
@@ -509,7 +497,7 @@ fn water_under_a_peeling_ceiling_falls_off() {
                 "resolution": {{"cell": 0.025}},
                 "initial": [{{"shape": {{"box": {{"min": [0,0.3,0], "max": [0.4, 0.4, 0.4]}}}}}}]}}"#
         );
-        let mut sim = simulation(&json, 2);
+        let mut sim = on_threads(&json, 2);
         let height = |sim: &Simulation| {
             let x = &sim.particles().position;
             x.iter().map(|x| x.y).sum::<f64>() / x.len() as f64

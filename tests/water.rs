@@ -1,20 +1,10 @@
 //! Water in a scene behaves like water: stillness, free fall, walls that hold, volume that stays.
 
+mod scene_support;
+
 use meniscus::scene::Scene;
 use meniscus::simulation::{Settings, Simulation};
-
-fn simulation(json: &str) -> Simulation {
-    let scene = Scene::from_json(json).expect("a valid scene");
-    Simulation::new(&scene, &|_| unreachable!("no meshes"), &Settings::default()).expect("a simulation")
-}
-
-fn run(sim: &mut Simulation, frames: usize) -> meniscus::simulation::report::FrameReport {
-    let mut last = sim.report();
-    for _ in 0..frames {
-        last = sim.advance_frame(&mut |_| false).expect("a frame");
-    }
-    last
-}
+use scene_support::*;
 
 #[test]
 fn a_flat_pool_has_no_ripples() {
@@ -92,16 +82,11 @@ fn a_saved_run_continues_bit_for_bit_on_any_number_of_threads() {
         "domain": {"min": [0,0,0], "max": [0.5, 0.4, 0.25]}, "resolution": {"divisions": 16},
         "simulator": {"transfer": "apic"},
         "initial": [{"shape": {"box": {"min": [0,0,0], "max": [0.2, 0.3, 0.25]}}}]}"#;
-    let scene = Scene::from_json(json).expect("a valid scene");
-    let on = |threads| {
-        let settings = Settings { threads: Some(threads), ..Settings::default() };
-        Simulation::new(&scene, &|_| unreachable!("no meshes"), &settings).expect("a simulation")
-    };
-    let mut one = on(1);
+    let mut one = on_threads(json, 1);
     run(&mut one, 2);
     let saved = one.save();
     run(&mut one, 3);
-    let mut three = on(3);
+    let mut three = on_threads(json, 3);
     three.load(&saved).expect("the state");
     assert_eq!(three.save(), saved);
     run(&mut three, 3);

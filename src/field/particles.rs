@@ -128,10 +128,40 @@ impl Particles {
     /// Sort by (cell, id) of the given grid. Every particle must lie in an existing tile.
     pub fn sort(&mut self, tiles: &Tiles) -> Result<()> {
         let places = self.places(tiles)?;
-        let order = self.order(&places, tiles.cells());
-        self.start = starts(&places, tiles.cells());
-        self.gather(&order);
+        let (v, runs) = (tiles.volume(), runs_by_tile(&places, tiles.volume()));
+        let of_tile = |t: usize| {
+            let first = |tile: usize| runs.partition_point(|run| (run.0 as usize) < tile);
+            let members = || runs[first(t)..first(t + 1)].iter().flat_map(|run| run.1.iter().copied());
+            let local = |i: u32| places[i as usize] as usize - t * v;
+            let mut next = vec![0u32; v + 1];
+            members().for_each(|i| next[local(i) + 1] += 1);
+            (0..v).for_each(|c| next[c + 1] += next[c]);
+            let mut order = vec![0u32; next[v] as usize];
+            members().for_each(|i| {
+                let at = &mut next[local(i)];
+                order[*at as usize] = i;
+                *at += 1;
+            });
+            next.truncate(v);
+            sort_cells(&mut order, &next, &self.id);
+            (order, next)
+        };
+        let parts = (0..tiles.len()).into_par_iter().map(of_tile).collect();
+        self.arrange(tiles, parts);
         Ok(())
+    }
+
+    /// Bring the particles into the order told for each tile, with the end of each of its cells in that.
+    fn arrange(&mut self, tiles: &Tiles, parts: Vec<(Vec<u32>, Vec<u32>)>) {
+        let (mut start, mut order) = (Vec::with_capacity(tiles.cells() + 1), Vec::with_capacity(self.len()));
+        start.push(0);
+        for (part, ends) in parts {
+            let base = order.len() as u32;
+            start.extend(ends.iter().map(|end| base + end));
+            order.extend(part);
+        }
+        self.start = start;
+        self.gather(&order);
     }
 
     /// Place of the cell of every particle.
@@ -158,20 +188,30 @@ impl Particles {
         }
     }
 
-    /// The permutation that sorts by place and, within a cell, by id.
-    fn order(&self, places: &[u32], cells: usize) -> Vec<u32> {
-        let mut next = starts(places, cells);
-        let mut order = vec![0u32; places.len()];
-        for (i, &p) in places.iter().enumerate() {
-            order[next[p as usize] as usize] = i as u32;
-            next[p as usize] += 1;
-        }
-        // Within a cell the counting sort keeps the old order, so only cells that received
-        // newcomers are out of order; a cell holds few particles and is sorted in place.
-        let ends = &next;
-        let bounds: Vec<u32> = std::iter::once(0).chain(ends.iter().take(cells).copied()).collect();
-        sort_cells(&mut order, &bounds, &self.id);
-        order
+    /// Drop the sorted particles that `keep` does not name and put those behind them, which were pushed in the
+    /// order of the grid's cells with ids above all others, in their places: cheaper than a sort.
+    pub fn merge(&mut self, tiles: &Tiles, keep: &[bool]) -> Result<()> {
+        let (old, v) = (keep.len(), tiles.volume());
+        let newcomers = Particles { position: self.position[old..].to_vec(), ..Particles::default() };
+        let places = newcomers.places(tiles)?;
+        let of_tile = |t: usize| {
+            let mut at = places.partition_point(|p| (*p as usize) < t * v);
+            let mut order = Vec::with_capacity(self.of_tile(tiles, t).len());
+            let ends: Vec<u32> = (t * v..(t + 1) * v)
+                .map(|cell| {
+                    order.extend(self.of_cell(cell).filter(|p| keep[*p]).map(|p| p as u32));
+                    while at < places.len() && places[at] as usize == cell {
+                        order.push((old + at) as u32);
+                        at += 1;
+                    }
+                    order.len() as u32
+                })
+                .collect();
+            (order, ends)
+        };
+        let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..tiles.len()).into_par_iter().map(of_tile).collect();
+        self.arrange(tiles, parts);
+        Ok(())
     }
 
     fn gather(&mut self, order: &[u32]) {
@@ -215,33 +255,43 @@ impl Particles {
     }
 }
 
-/// Prefix sums of the counts by place.
-fn starts(places: &[u32], cells: usize) -> Vec<u32> {
-    let mut start = vec![0u32; cells + 1];
-    for &p in places {
-        start[p as usize + 1] += 1;
-    }
-    for c in 0..cells {
-        start[c + 1] += start[c];
-    }
-    start
+/// The particles of each tile in the order of the list, in pieces: (tile, particles) ordered by tile and by
+/// where in the list a piece comes from.
+fn runs_by_tile(places: &[u32], volume: usize) -> Vec<(u32, Vec<u32>)> {
+    const CHUNK: usize = 8192;
+    let of_chunk = |(n, chunk): (usize, &[u32])| {
+        // Neighbours in the list are neighbours in space: a chunk meets few tiles.
+        let mut found: Vec<(u32, Vec<u32>)> = Vec::new();
+        let mut last = 0;
+        for (i, place) in chunk.iter().enumerate() {
+            let tile = place / volume as u32;
+            if found.get(last).is_none_or(|run| run.0 != tile) {
+                last = found.iter().rposition(|run| run.0 == tile).unwrap_or(found.len());
+                if last == found.len() {
+                    found.push((tile, Vec::new()));
+                }
+            }
+            found[last].1.push((n * CHUNK + i) as u32);
+        }
+        found
+    };
+    let found: Vec<Vec<_>> = places.par_chunks(CHUNK).enumerate().map(of_chunk).collect();
+    let mut runs: Vec<(u32, Vec<u32>)> = found.into_iter().flatten().collect();
+    // Stable, so pieces of a tile stay in the order of the list.
+    runs.sort_by_key(|run| run.0);
+    runs
 }
 
-fn sort_cells(order: &mut [u32], bounds: &[u32], id: &[u64]) {
-    let mut rest = order;
-    let mut cells = Vec::new();
-    for w in bounds.windows(2) {
-        let (cell, tail) = rest.split_at_mut((w[1] - w[0]) as usize);
-        rest = tail;
-        if cell.len() > 1 {
-            cells.push(cell);
-        }
-    }
-    cells.into_par_iter().with_min_len(256).for_each(|cell| {
+/// Sort each cell of a tile by id; the cells end at `ends`. Mostly they are in order: only newcomers are not.
+fn sort_cells(order: &mut [u32], ends: &[u32], id: &[u64]) {
+    let mut from = 0;
+    for end in ends {
+        let cell = &mut order[from..*end as usize];
         if !cell.is_sorted_by_key(|&i| id[i as usize]) {
             cell.sort_unstable_by_key(|&i| id[i as usize]);
         }
-    });
+        from = *end as usize;
+    }
 }
 
 #[cfg(test)]
@@ -269,6 +319,31 @@ mod tests {
         let boxes = a.occupied(&tiles, |_| true);
         assert_eq!(boxes.len(), 2);
         assert_eq!((boxes[0].low, boxes[0].high), ([0, 0, 2], [7, 7, 2]));
+    }
+
+    #[test]
+    fn merging_newcomers_is_sorting_them() {
+        let tiles = Tiles::new(1.0, Vec3::zeros(), false, vec![[0, 0, 0], [1, 0, 0]]);
+        let x = |i: u64| Vec3::new((i * 7 % 16) as f64 + 0.3, (i * 5 % 8) as f64 + 0.1, 2.5);
+        let mut merged = Particles::default();
+        (0..500).for_each(|i| merged.push(x(i), Vec3::zeros(), i, i as f32, None));
+        merged.sort(&tiles).unwrap();
+        let keep: Vec<bool> = merged.id.iter().map(|i| i % 3 != 0).collect();
+        let mut sorted = merged.clone();
+        sorted.retain(&keep);
+        let mut newcomers: Vec<u64> = (500..600).collect();
+        let place = |i: &u64| tiles.locate(tiles.cell_at(&x(*i))).unwrap();
+        newcomers.sort_by_key(place);
+        for (id, i) in (500..).zip(newcomers) {
+            merged.push(x(i), Vec3::zeros(), id, 1.0, None);
+            sorted.push(x(i), Vec3::zeros(), id, 1.0, None);
+        }
+        sorted.sort(&tiles).unwrap();
+        merged.merge(&tiles, &keep).unwrap();
+        assert_eq!(
+            (&merged.id, &merged.position, &merged.start),
+            (&sorted.id, &sorted.position, &sorted.start)
+        );
     }
 
     #[test]

@@ -289,36 +289,36 @@ fn load_block<T: Number, const N: usize>(
     margin: usize,
 ) {
     let (whole, v) = ((N - SIDE) / 2, tiles.volume());
-    let rows = |block: &mut [T], y: usize, z: usize, to_z: usize| {
-        // Shifted by one tile, quotient and remainder are those of unsigned numbers.
-        let (ty, tz) = (y / SIDE, z / SIDE);
-        let row = if tiles.is_flat() { y % SIDE * SIDE } else { (z % SIDE * SIDE + y % SIDE) * SIDE };
-        let start = (to_z * N + y + whole - SIDE) * N;
-        for tx in 0..3 {
-            let (from, until) = match tx {
-                0 => (SIDE - margin, SIDE),
-                1 => (0, SIDE),
-                _ => (0, margin),
+    // Shifted by one tile, quotient and remainder are those of unsigned numbers.
+    let (low, high) = (SIDE - margin, 2 * SIDE + margin);
+    let layers = if tiles.is_flat() { SIDE..SIDE + 1 } else { low..high };
+    for z in layers {
+        let to_z = if tiles.is_flat() { 0 } else { z + whole - SIDE };
+        for y in low..high {
+            let row = if tiles.is_flat() { y % SIDE * SIDE } else { (z % SIDE * SIDE + y % SIDE) * SIDE };
+            let start = (to_z * N + y + whole - SIDE) * N;
+            let from = |tx: usize| match around[tx + 3 * (y / SIDE) + 9 * (z / SIDE)] {
+                NONE => None,
+                t => Some(&field[t as usize * v + row..][..SIDE]),
             };
-            let to = start + whole + tx * SIDE + from - SIDE;
-            let out = &mut block[to..to + until - from];
-            match around[tx + 3 * ty + 9 * tz] {
-                NONE => out.fill(T::default()),
-                t => {
-                    let from = t as usize * v + row + from;
-                    out.iter_mut().zip(&field[from..]).for_each(|(o, u)| *o = T::of(*u));
-                }
+            if N == 3 * SIDE {
+                // Whole rows cost less than parts of them: their length is known to the compiler.
+                (0..3).for_each(|tx| copy_row(&mut block[start + tx * SIDE..][..SIDE], from(tx)));
+            } else {
+                let edge = start + whole;
+                copy_row(&mut block[edge..][..SIDE], from(1));
+                copy_row(&mut block[edge - margin..edge], from(0).map(|row| &row[SIDE - margin..]));
+                copy_row(&mut block[edge + SIDE..][..margin], from(2).map(|row| &row[..margin]));
             }
         }
-    };
-    for y in SIDE - margin..2 * SIDE + margin {
-        if tiles.is_flat() {
-            rows(block, y, SIDE, 0);
-            continue;
-        }
-        for z in SIDE - margin..2 * SIDE + margin {
-            rows(block, y, z, z + whole - SIDE);
-        }
+    }
+}
+
+#[inline(always)]
+fn copy_row<T: Number>(to: &mut [T], from: Option<&[f64]>) {
+    match from {
+        None => to.fill(T::default()),
+        Some(from) => to.iter_mut().zip(from).for_each(|(o, u)| *o = T::of(*u)),
     }
 }
 

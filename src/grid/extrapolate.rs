@@ -9,10 +9,13 @@
 //! ```
 //!
 //! Gradient first, then value: continuing φ by constants instead would tilt still water at walls.
+//! [`extend_into`] does so from the nearer side of a wall alone: a neighbour counts if it lies up the
+//! gradient of the solids' distance. The air behind the glass must not bend the water in front of it.
 //! [`extend_average`] carries velocities out of the liquid: each new place takes the mean of its
 //! known face neighbours. It works on one staggered component at a time, all in the same layout.
 //! A mask holds one byte a place, 0 where the value is unknown.
 
+use super::Patch;
 use super::layers::{Mask, Neighbour, Reach, Rows, for_each_bit, grow, grow_mean, masks};
 use super::tiles::{SIDE, Tiles};
 use crate::error::{Error, Result};
@@ -42,24 +45,56 @@ type Linear = [f64; 4];
 
 /// Fill `layers` layers of unknown cells so that linear fields are continued exactly.
 pub fn extend_linear(tiles: &Tiles, values: &mut [f64], known: &[u8], layers: usize) -> Result<()> {
+    extend_into(tiles, values, known, layers, f64::INFINITY, &[]).map(|_| ())
+}
+
+/// Like [`extend_linear`], each cell from its side of the solids whose distance is given (from all sides
+/// if there is none). Where values are not within `near` of zero they are continued by their means. The
+/// mask of the cells that have a value comes back.
+pub(crate) fn extend_into(
+    tiles: &Tiles,
+    values: &mut [f64],
+    known: &[u8],
+    layers: usize,
+    near: f64,
+    solid: &[f64],
+) -> Result<Vec<Mask>> {
     check_sizes("extend_linear", tiles, values, known)?;
     let given = masks(tiles, |p| known[p] != 0);
     let mut linear: Vec<Linear> = tiles.field([0.0; 4]);
-    gradients(tiles, values, &given, &mut linear);
+    gradients(tiles, values, &given, near, &mut linear);
     let mut bits = given.clone();
     let mut levels = tiles.field(0);
-    grow(tiles, &mut bits, &mut linear, &mut levels, layers, Reach::Corners, |_, _, near, linear| {
-        Some(continued(near, linear))
+    grow(tiles, &mut bits, &mut linear, &mut levels, layers, Reach::Corners, |t, cell, near, linear| {
+        let uphill = if solid.is_empty() { [0.0; 3] } else { slope(tiles, solid, t, cell) };
+        let least = -1e-9 * uphill.iter().map(|g| g.abs()).sum::<f64>();
+        let this_side =
+            |(_, offset): &&Neighbour| (0..3).map(|a| uphill[a] * offset[a] as f64).sum::<f64>() >= least;
+        continued(near.iter().filter(this_side), linear).or_else(|| continued(near.iter(), linear))
     });
     let volume = tiles.volume();
     tiles.for_each(values, |t, part| {
         let gained: Mask = std::array::from_fn(|z| bits[t][z] & !given[t][z]);
         for_each_bit(&gained, |place, _| part[place] = linear[t * volume + place][0]);
     });
-    Ok(())
+    Ok(bits)
 }
 
-fn continued(near: &[Neighbour], linear: &[Linear]) -> Linear {
+/// Twice the difference of a field across a cell, along each axis; zero at the border of the tiles.
+fn slope(tiles: &Tiles, field: &[f64], t: usize, cell: [usize; 3]) -> [f64; 3] {
+    let at = |axis: usize, step: i32| {
+        let mut c = cell.map(|c| c as i32);
+        c[axis] += step;
+        tiles.near(t, c[0], c[1], c[2]).map(|p| field[p])
+    };
+    std::array::from_fn(|axis| match (at(axis, -1), at(axis, 1)) {
+        (Some(low), Some(high)) if axis < tiles.axes() => high - low,
+        _ => 0.0,
+    })
+}
+
+/// The weighted mean of what the neighbours expect; None without neighbours.
+fn continued<'a>(near: impl Iterator<Item = &'a Neighbour>, linear: &[Linear]) -> Option<Linear> {
     let (mut sum, mut total) = ([0.0; 4], 0.0);
     for (p, offset) in near {
         let weight = [0.0, 4.0, 2.0, 1.0][offset.iter().map(|d| d.abs()).sum::<i32>() as usize];
@@ -71,11 +106,12 @@ fn continued(near: &[Neighbour], linear: &[Linear]) -> Linear {
         }
         total += weight;
     }
-    sum.map(|s| s / total)
+    (total > 0.0).then(|| sum.map(|s| s / total))
 }
 
-/// Values and gradients of the known cells within two cells of an unknown one.
-fn gradients(tiles: &Tiles, values: &[f64], known: &[Mask], linear: &mut [Linear]) {
+/// Values of the known cells within two cells of an unknown one, and gradients where the value is within
+/// `near` of zero.
+fn gradients(tiles: &Tiles, values: &[f64], known: &[Mask], near: f64, linear: &mut [Linear]) {
     let volume = tiles.volume();
     let unknown: Vec<Mask> = known
         .par_iter()
@@ -89,12 +125,17 @@ fn gradients(tiles: &Tiles, values: &[f64], known: &[Mask], linear: &mut [Linear
             return Vec::new();
         }
         let rows = Rows::new(tiles, known, t);
-        let mut near = Vec::with_capacity(26);
+        let mut beside = Vec::with_capacity(26);
         let mut found = Vec::new();
         for_each_bit(&wanted, |place, cell| {
-            rows.neighbours(tiles, t, cell, Reach::Faces, &mut near);
-            let (gradient, axes) = differences(values, values[t * volume + place], &near);
-            found.push((place, [values[t * volume + place], gradient.x, gradient.y, gradient.z], axes));
+            let value = values[t * volume + place];
+            if value.abs() >= near {
+                found.push((place, [value, 0.0, 0.0, 0.0], u8::MAX));
+                return;
+            }
+            rows.neighbours(tiles, t, cell, Reach::Faces, &mut beside);
+            let (gradient, axes) = differences(values, value, &beside);
+            found.push((place, [value, gradient.x, gradient.y, gradient.z], axes));
         });
         found
     };
@@ -144,12 +185,12 @@ fn complete(
     // Twice, for cells all of whose neighbours lack a slope too.
     for _ in 0..2 {
         let fix = |t: usize| -> Vec<(usize, Linear, u8)> {
-            if found[t].iter().all(|(place, ..)| axes_known[t * volume + place] == full) {
+            if found[t].iter().all(|(place, ..)| axes_known[t * volume + place] & full == full) {
                 return Vec::new();
             }
             let rows = Rows::new(tiles, known, t);
             let mut near = Vec::with_capacity(26);
-            let lacking = found[t].iter().filter(|(place, ..)| axes_known[t * volume + place] != full);
+            let lacking = found[t].iter().filter(|(place, ..)| axes_known[t * volume + place] & full != full);
             lacking
                 .map(|(place, ..)| {
                     let at = t * volume + place;
@@ -186,13 +227,71 @@ fn borrow_slopes(
     (at, own, axes)
 }
 
-/// Let a surface for pictures enter the solids by `overlap` metres and close there.
+/// Let a surface for pictures enter the solids by `overlap` metres and close there: max(φ, γ) with the
+/// [closing](wall_closing) γ.
+pub fn close_in_walls(tiles: &Tiles, phi: &mut [f64], solid: &[f64], overlap: f64) {
+    let closing = wall_closing(tiles, phi, solid, overlap);
+    phi.par_iter_mut().zip(closing).for_each(|(p, c)| *p = p.max(c));
+}
+
+/// What is negative outside the solids and down to `overlap` inside them, so that glass shows no gap.
 ///
 /// `phi` is the liquid's distance, continued into the solids; `solid` the solids' distance, negative
-/// inside them. The result max(φ, −(solid + overlap)) is liquid where φ < 0 down to `overlap` inside
-/// the solid, so that glass shows no gap.
-pub fn close_in_walls(phi: &mut [f64], solid: &[f64], overlap: f64) {
-    phi.par_iter_mut().zip(solid).for_each(|(p, s)| *p = p.max(-(s + overlap)));
+/// inside them. The closing is −(solid + overlap). Behind the middle of a wall `solid` is the distance to
+/// its far side; beside liquid the depth below the near side goes on there, or the liquid would end wherever
+/// the next centre of a cell lies.
+pub fn wall_closing(tiles: &Tiles, phi: &[f64], solid: &[f64], overlap: f64) -> Vec<f64> {
+    let (mut closing, v) = (tiles.field(0.0), tiles.volume());
+    let parts = closing.par_chunks_mut(v).zip(phi.par_chunks(v)).zip(solid.par_chunks(v)).enumerate();
+    parts.for_each_init(
+        <(Patch, Patch)>::default,
+        |(liquid, wall), (t, ((closing, phi_here), solid_here))| {
+            let is_behind = |(p, s): (&f64, &f64)| *s < 0.0 && *p >= 0.0;
+            if phi_here.iter().zip(solid_here).any(is_behind) {
+                liquid.load(tiles, phi, tiles.coords()[t], 1, f64::INFINITY);
+                wall.load(tiles, solid, tiles.coords()[t], 2, 0.0);
+            }
+            for (l, (p, s)) in phi_here.iter().zip(solid_here).enumerate() {
+                let depth = match is_behind((p, s)) {
+                    true => depth_from_liquid(tiles, liquid, wall, tiles.cell(t * v + l)),
+                    false => None,
+                };
+                // Never liquid on the far side, however thin the wall.
+                closing[l] = depth.map_or(-(s + overlap), |depth| (depth - overlap).max(1e-3 * tiles.h()));
+            }
+        },
+    );
+    closing
+}
+
+/// How deep a cell behind the middle of a wall lies below the side where the liquid is; None if there is
+/// no liquid beside it, or on its own side only.
+fn depth_from_liquid(tiles: &Tiles, liquid: &Patch, wall: &Patch, cell: [i32; 3]) -> Option<f64> {
+    let out = uphill(tiles, wall, cell)?;
+    let layers = if tiles.is_flat() { 0..=0 } else { -1..=1 };
+    let (mut sum, mut count) = (0.0, 0.0);
+    for step in layers.flat_map(|z| (-1..=1).flat_map(move |y| (-1..=1).map(move |x| [x, y, z]))) {
+        let beside: [i32; 3] = std::array::from_fn(|a| cell[a] + step[a]);
+        let way = Vec3::new(step[0] as f64, step[1] as f64, step[2] as f64);
+        if liquid.get(beside) < 0.0 && way.dot(&out) < -0.25 * way.norm() {
+            // Distances grow by one cell a cell along their gradient.
+            let Some(out) = uphill(tiles, wall, beside) else { continue };
+            (sum, count) = (sum - wall.get(beside) + out.dot(&way) * tiles.h(), count + 1.0);
+        }
+    }
+    (count > 0.0).then(|| sum / count)
+}
+
+/// The direction in which a distance grows.
+fn uphill(tiles: &Tiles, distance: &Patch, cell: [i32; 3]) -> Option<Vec3> {
+    let along = |a: usize| {
+        let (mut low, mut high) = (cell, cell);
+        low[a] -= 1;
+        high[a] += 1;
+        distance.get(high) - distance.get(low)
+    };
+    let axes = tiles.axes();
+    Vec3::from_fn(|a, _| if a < axes { along(a) } else { 0.0 }).try_normalize(1e-9 * tiles.h())
 }
 
 #[cfg(test)]
@@ -287,10 +386,21 @@ mod tests {
 
     #[test]
     fn the_surface_enters_the_wall_by_the_overlap() {
-        // Water everywhere, a wall below y = 0.
-        let heights = [-0.3, -0.21, -0.19, -0.1, 0.1];
-        let mut phi = heights.map(|_| -1.0);
-        close_in_walls(&mut phi, &heights, 0.2);
-        assert_eq!(phi.map(|p| p < 0.0), [false, false, true, true, true]);
+        let (tiles, overlap) = (block(2, false), 0.07);
+        // Water at x < 0 in a wall of two and a bit cells, air behind it, wherever the cells lie.
+        for shift in [0.0, 0.013, 0.031, 0.05, 0.077] {
+            let wall = |x: &Vec3| (x.x - 0.115 - shift).abs() - 0.115;
+            let x = centres(&tiles);
+            let solid: Vec<f64> = x.iter().map(wall).collect();
+            let side = |x: &Vec3| if x.x < 0.115 + shift { -0.4 } else { 0.4 };
+            let mut phi: Vec<f64> = x.iter().map(side).collect();
+            close_in_walls(&tiles, &mut phi, &solid, overlap);
+            let mesh = crate::grid::contour(&tiles, &phi).unwrap().mesh;
+            let inside = |v: &&Vec3| v.y.abs() < 0.5 && v.z.abs() < 0.5;
+            for v in mesh.positions.iter().filter(inside) {
+                assert!((v.x - shift - overlap).abs() < 1e-12, "{} {shift}", v.x - shift);
+            }
+            assert!(mesh.positions.iter().filter(inside).count() > 50);
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::tiles::{Halo, NONE, SIDE, Tiles};
 use rayon::prelude::*;
 
 /// One bit a cell of a tile: bit 8y+x of word z.
-pub(super) type Mask = [u64; SIDE];
+pub(crate) type Mask = [u64; SIDE];
 
 /// Which cells count as beside each other.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,7 @@ const LOOKS: usize = 4;
 
 /// What an object is made of, in its own coordinates.
 pub(super) enum Form {
-    /// Nothing, for now; before it perhaps a mesh.
+    /// An object without geometry at this frame, and the mesh that it had before.
     Absent(Option<Box<MovingMesh>>),
     /// A formula, with triangles for pictures.
     Still(Arc<dyn SolidShape>, TriMesh),

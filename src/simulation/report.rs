@@ -15,6 +15,19 @@ pub struct Limit {
     pub rule: &'static str,
 }
 
+impl Limit {
+    /// The time in which liquid of a speed, under an acceleration, crosses the length `reach`. The speed at
+    /// the end of the step counts; falling a few cells from rest takes √(2 cfl h/g).
+    pub fn of_speed(reach: f64, speed: f64, acceleration: f64) -> Self {
+        let dt = if acceleration > 0.0 {
+            2.0 * reach / (speed + (speed * speed + 4.0 * acceleration * reach).sqrt())
+        } else {
+            reach / speed.max(f64::MIN_POSITIVE)
+        };
+        Self { dt, rule: "liquid speed" }
+    }
+}
+
 /// One substep.
 #[derive(Clone, Debug, Default)]
 pub struct StepReport {

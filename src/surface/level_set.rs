@@ -47,13 +47,18 @@ pub fn advect(
         u.load(old, velocity, coord, margin + 1);
         let base = new.base(t);
         let middle = Vec3::new(0.5, 0.5, if new.is_flat() { 0.0 } else { 0.5 });
+        let moves = |l: usize| own[l].abs() < REACH * h + PATH * dt * u.at_cell(local_cell(base, l)).norm();
+        let (mut cells, mut points) = (Vec::new(), Vec::new());
         for (l, out) in part.iter_mut().enumerate().filter(|(l, _)| solid[t * v + l] >= 0.0) {
-            let cell = local_cell(base, l);
             *out = own[l];
-            if own[l].abs() < REACH * h + PATH * dt * u.at_cell(cell).norm() {
-                let g = Vec3::new(cell[0] as f64, cell[1] as f64, cell[2] as f64) + middle;
-                *out = distance.sample((u.trace(&g, -dt) - middle).into());
+            if moves(l) {
+                cells.push(l);
+                points.push(Vec3::from(local_cell(base, l).map(f64::from)) + middle);
             }
+        }
+        u.trace_all(&mut points, -dt);
+        for (l, from) in cells.into_iter().zip(points) {
+            part[l] = distance.sample((from - middle).into());
         }
     });
     out

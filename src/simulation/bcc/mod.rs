@@ -148,14 +148,7 @@ fn fastest(velocity: &[Option<Vec3>], counts: impl Fn(usize) -> bool + Sync) -> 
 
 impl Liquid for Bcc {
     fn max_dt(&self, acceleration: f64) -> Limit {
-        // The speed at the end of the step counts; falling a few cells from rest takes √(2 cfl h/g).
-        let (reach, speed) = (self.options.cfl * self.options.cell, self.now.fastest);
-        let dt = if acceleration > 0.0 {
-            2.0 * reach / (speed + (speed * speed + 4.0 * acceleration * reach).sqrt())
-        } else {
-            reach / speed.max(f64::MIN_POSITIVE)
-        };
-        Limit { dt, rule: "liquid speed" }
+        Limit::of_speed(self.options.cfl * self.options.cell, self.now.fastest, acceleration)
     }
 
     fn advect_surface(&mut self, step: &Step) -> Result<()> {

@@ -64,26 +64,31 @@ impl Mac {
         let (v, phi) = (tiles.volume(), &self.next.grid.liquid);
         let is_rim = |p: usize| phi[p] <= -rim && (phi[p] > -deep || whole[p / v]);
         let is_deep = |p: usize| phi[p] <= -deep && !whole[p / v];
-        let mut keep = vec![true; self.next.particles.len()];
         let most = self.seeding.full();
-        for p in 0..phi.len() {
-            let here = self.next.particles.of_cell(p);
-            if is_deep(p) {
-                keep[here].fill(false);
-            } else if is_rim(p) {
+        let kept_of_tile = |t: usize| {
+            let mut keep = Vec::with_capacity(self.next.particles.of_tile(tiles, t).len());
+            for p in t * v..(t + 1) * v {
+                let here = self.next.particles.of_cell(p).len();
                 // Gaps are filled, so what is more than full must go, or mixing would add more and more.
-                keep[here].iter_mut().skip(most).for_each(|k| *k = false);
+                let kept = if is_deep(p) {
+                    0
+                } else if is_rim(p) {
+                    here.min(most)
+                } else {
+                    here
+                };
+                keep.extend((0..here).map(|i| i < kept));
             }
-        }
-        let wants = |cell: [i32; 3]| tiles.locate(cell).is_some_and(is_rim);
-        let places = self.gaps(wants, |_, _| true);
+            keep
+        };
+        let keep: Vec<Vec<bool>> = (0..tiles.len()).into_par_iter().map(kept_of_tile).collect();
+        let keep = keep.concat();
+        let places = self.gaps(|_, p| is_rim(p), |_, _| true);
         let velocity = self.carried_velocity(&places, step.dt);
-        let rims: Vec<usize> = (0..phi.len()).filter(|p| is_rim(*p)).collect();
-        if keep.contains(&false) {
-            self.next.particles.retain(&keep);
-            self.next.particles.start.clear();
-        }
-        self.add_particles(&places, &velocity, &vec![0.0; places.len()], &vec![0; places.len()])?;
+        let rims: Vec<usize> = (0..phi.len()).into_par_iter().filter(|p| is_rim(*p)).collect();
+        self.push_particles(&places, &velocity, &vec![0.0; places.len()], &vec![0; places.len()])?;
+        let State { grid, particles, .. } = &mut self.next;
+        particles.merge(&grid.tiles, &keep)?;
         let State { grid, particles, .. } = &mut self.next;
         let cell = grid.tiles.h().powi(3);
         for p in rims {
@@ -145,15 +150,15 @@ impl Mac {
             near.load(tiles, phi, coord, 1, 0.0);
             patch.load(&old.tiles, &old.velocity, coord, margin);
             let (u, k) = ([x, y, z], [kx, ky, kz]);
-            for l in 0..v {
-                let cell = tiles.cell(t * v + l);
-                if near.get(cell) >= inside {
-                    continue;
-                }
-                let corner = Vec3::new(cell[0] as f64, cell[1] as f64, cell[2] as f64);
-                // Neighbouring paths differ by little: one path, that of the cell's middle, serves its faces.
-                let middle = corner + Vec3::new(0.5, 0.5, if flat { 0.0 } else { 0.5 });
-                let way = patch.trace(&middle, -dt) - middle;
+            let deep: Vec<usize> = (0..v).filter(|l| phi[t * v + l] < inside).collect();
+            let corner = |l: usize| Vec3::from(tiles.cell(t * v + l).map(f64::from));
+            // Neighbouring paths differ by little: one path, that of the cell's middle, serves its faces.
+            let half = Vec3::new(0.5, 0.5, if flat { 0.0 } else { 0.5 });
+            let mut ends: Vec<Vec3> = deep.iter().map(|l| corner(*l) + half).collect();
+            patch.trace_all(&mut ends, -dt);
+            for (l, end) in deep.into_iter().zip(ends) {
+                let (cell, corner) = (tiles.cell(t * v + l), corner(l));
+                let way = end - corner - half;
                 for axis in 0..tiles.axes() {
                     let mut below = cell;
                     below[axis] -= 1;

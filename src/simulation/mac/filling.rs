@@ -51,7 +51,7 @@ impl Mac {
         let (own, known): (Vec<f64>, Vec<u8>) = places.into_iter().unzip();
         let mut phi = own.clone();
         // Beside a wall the distance is that to the wall, down to the depth of the band.
-        continue_into_solids(tiles, &mut phi, &known, self.band_cells() as usize, 0.99 * band, band)?;
+        continue_into_solids(tiles, &mut phi, solid, &known, self.band_cells() as usize, 0.99 * band, band)?;
         for p in (0..phi.len()).filter(|&p| known[p] == 0 && solid[p] >= 0.0) {
             // The side is known from the volume itself; what came through a wall says nothing.
             if phi[p] * own[p] <= 0.0 {
@@ -124,7 +124,7 @@ impl Mac {
                 (liquid[p], known[p]) = (phi, 1);
             }
         }
-        continue_into_solids(tiles, liquid, &known, LINEAR_LAYERS, near, band)?;
+        continue_into_solids(tiles, liquid, centre, &known, LINEAR_LAYERS, near, band)?;
         redistance_where(tiles, liquid, &known, layers, Order::Second)
     }
 
@@ -148,10 +148,10 @@ impl Mac {
                 }
             }
             let tiles = &self.next.grid.tiles;
-            let wants = |cell: [i32; 3]| {
+            let wants = |cell: [i32; 3], place: usize| {
                 let x = tiles.centre(cell);
                 let near = reach.contains(&x) && (inflow.distance)(&x) < tiles.h();
-                near && !tiles.locate(cell).is_some_and(|p| self.is_bare(cell, p))
+                near && !self.is_bare(cell, place)
             };
             let places = self.gaps(wants, |x, _| (inflow.distance)(x) < 0.0);
             let gave = places.len() as f64 * volume;
@@ -164,11 +164,11 @@ impl Mac {
         Ok(())
     }
 
-    /// Places for new particles in the parts of cells that hold none: in cells that `wants` names, at
-    /// points outside solids that `inside` accepts, given with the liquid's distance.
+    /// Places for new particles in the parts of cells that hold none: in cells that `wants` names by their
+    /// indices and their place, at points outside solids that `inside` accepts, given with the liquid's distance.
     pub(super) fn gaps(
         &self,
-        wants: impl Fn([i32; 3]) -> bool + Sync,
+        wants: impl Fn([i32; 3], usize) -> bool + Sync,
         inside: impl Fn(&Vec3, f64) -> bool + Sync,
     ) -> Vec<Vec3> {
         let State { grid, particles, moment, .. } = &self.next;
@@ -177,7 +177,7 @@ impl Mac {
             let (mut found, mut loaded) = (Vec::new(), false);
             for place in t * tiles.volume()..(t + 1) * tiles.volume() {
                 let cell = tiles.cell(place);
-                if !wants(cell) {
+                if !wants(cell, place) {
                     continue;
                 }
                 if !loaded {
@@ -223,8 +223,7 @@ impl Mac {
                 *share = 0.0;
             }
         }
-        let wet = |cell: [i32; 3]| tiles.locate(cell).is_some_and(|p| shares[p] > 0.0);
-        let places = self.gaps(wet, |x, phi| phi < 0.0 && within(x));
+        let places = self.gaps(|_, p| shares[p] > 0.0, |x, phi| phi < 0.0 && within(x));
         let cells: Vec<usize> =
             places.iter().map(|x| tiles.locate(tiles.cell_at(x)).unwrap_or_default()).collect();
         let mut count = tiles.field(0u32);
@@ -239,7 +238,8 @@ impl Mac {
         self.add_particles(&places, &start, &volume, &liquid)
     }
 
-    pub(super) fn add_particles(
+    /// Particles with new ids behind all others; they must be sorted in.
+    pub(super) fn push_particles(
         &mut self,
         places: &[Vec3],
         velocity: &[Vec3],
@@ -247,7 +247,10 @@ impl Mac {
         liquid: &[u8],
     ) -> Result<()> {
         let affine = matches!(self.options.transfer, crate::solver::mac::Transfer::Apic);
-        let State { grid, particles, next_id, .. } = &mut self.next;
+        let State { particles, next_id, .. } = &mut self.next;
+        if particles.len() + places.len() >= u32::MAX as usize {
+            return Err(Error::invalid("particles", "more than four thousand million particles"));
+        }
         for ((x, v), volume) in places.iter().zip(velocity).zip(volume) {
             particles.push(*x, *v, *next_id, *volume, affine.then_some([[0.0; 3]; 3]));
             *next_id += 1;
@@ -255,11 +258,20 @@ impl Mac {
         if self.options.liquids > 1 {
             particles.liquid.extend_from_slice(liquid);
         }
+        Ok(())
+    }
+
+    fn add_particles(
+        &mut self,
+        places: &[Vec3],
+        velocity: &[Vec3],
+        volume: &[f32],
+        liquid: &[u8],
+    ) -> Result<()> {
+        self.push_particles(places, velocity, volume, liquid)?;
+        let State { grid, particles, .. } = &mut self.next;
         if places.is_empty() && !particles.start.is_empty() {
             return Ok(());
-        }
-        if particles.len() >= u32::MAX as usize {
-            return Err(Error::invalid("particles", "more than four thousand million particles"));
         }
         particles.sort(&grid.tiles)
     }

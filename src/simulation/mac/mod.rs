@@ -15,6 +15,7 @@ mod filling;
 mod moving;
 mod output;
 mod saving;
+mod skin;
 mod thick;
 mod trouble;
 
@@ -230,14 +231,7 @@ impl Mac {
 
 impl Liquid for Mac {
     fn max_dt(&self, acceleration: f64) -> Limit {
-        // The speed at the end of the step counts; falling a few cells from rest takes √(2 cfl h/g).
-        let (reach, speed) = (self.options.cfl * self.options.cell, self.now.fastest);
-        let dt = if acceleration > 0.0 {
-            2.0 * reach / (speed + (speed * speed + 4.0 * acceleration * reach).sqrt())
-        } else {
-            reach / speed.max(f64::MIN_POSITIVE)
-        };
-        Limit { dt, rule: "liquid speed" }
+        Limit::of_speed(self.options.cfl * self.options.cell, self.now.fastest, acceleration)
     }
 
     fn advect_surface(&mut self, step: &Step) -> Result<()> {

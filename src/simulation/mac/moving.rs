@@ -38,40 +38,37 @@ impl Mac {
         let State { grid, particles, .. } = &self.now;
         let tiles = &grid.tiles;
         let margin = self.margin(step.dt);
-        let moved: Vec<Vec<Moved>> = (0..tiles.len())
-            .into_par_iter()
-            .map_init(Surroundings::default, |around, t| {
-                let range = particles.of_tile(tiles, t);
-                if range.is_empty() || step.cancel.is_cancelled() {
-                    return Vec::new();
-                }
-                around.load(&self.now, t, margin, step);
-                let mut ends: Vec<Vec3> =
-                    range.clone().map(|p| tiles.to_grid(&particles.position[p])).collect();
-                around.velocity.trace_all(&mut ends, step.dt);
-                let moved = range.zip(&ends);
-                moved
-                    .map(|(p, end)| {
-                        around.carry(tiles, step, &particles.position[p], &particles.velocity[p], end)
-                    })
-                    .collect()
-            })
-            .collect();
-        step.cancel.check()?;
-        let moved: Vec<Moved> = moved.concat();
-        let mut free: Vec<bool> = moved.iter().map(|m| m.free).collect();
-        let position = moved.iter().map(|m| m.position).collect();
-        let velocity = moved.iter().map(|m| m.velocity).collect();
         let mut moved = Particles {
-            position,
-            velocity,
+            position: vec![Vec3::zeros(); particles.len()],
+            velocity: vec![Vec3::zeros(); particles.len()],
             id: particles.id.clone(),
             volume: particles.volume.clone(),
             affine: particles.affine.clone(),
             liquid: particles.liquid.clone(),
             start: Vec::new(),
         };
-        if let Some(p) = moved.position.iter().position(|x| !x.iter().all(|v| v.is_finite())) {
+        let mut free = vec![false; particles.len()];
+        let of_tile = |t: usize| particles.of_tile(tiles, t).len();
+        let lengths: Vec<usize> = (0..tiles.len()).map(of_tile).collect();
+        let out = split(&mut moved.position, &lengths).into_par_iter();
+        let out = out.zip(split(&mut moved.velocity, &lengths)).zip(split(&mut free, &lengths));
+        out.enumerate().for_each_init(Surroundings::default, |around, (t, ((position, velocity), free))| {
+            let range = particles.of_tile(tiles, t);
+            if range.is_empty() || step.cancel.is_cancelled() {
+                return;
+            }
+            around.load(&self.now, t, margin, step);
+            let start = range.start;
+            let mut ends: Vec<Vec3> = range.map(|p| tiles.to_grid(&particles.position[p])).collect();
+            around.velocity.trace_all(&mut ends, step.dt);
+            for (i, end) in ends.iter().enumerate() {
+                let (x, v) = (&particles.position[start + i], &particles.velocity[start + i]);
+                let moved = around.carry(tiles, step, x, v, end);
+                (position[i], velocity[i], free[i]) = (moved.position, moved.velocity, moved.free);
+            }
+        });
+        step.cancel.check()?;
+        if let Some(p) = moved.position.par_iter().position_first(|x| !x.iter().all(|v| v.is_finite())) {
             let id = moved.id[p];
             return Err(Error::diverged("advect_surface", format!("particle {id} has no finite position")));
         }
@@ -79,9 +76,8 @@ impl Mac {
         let gone = moved.total_volume(|p| !keep[p]);
         self.next.expected -= gone;
         moved.retain(&keep);
-        let mut kept = keep.iter();
-        free.retain(|_| *kept.next().unwrap_or(&true));
-        self.takes_part = free.iter().map(|f| !f).collect();
+        let kept = free.iter().zip(&keep).filter(|(_, keep)| **keep);
+        self.takes_part = kept.map(|(free, _)| !free).collect();
         self.next.particles = moved;
         Ok(())
     }
@@ -131,6 +127,13 @@ impl Mac {
         guide(tiles, liquid, &self.full);
         self.restore_distance(step.solids)
     }
+}
+
+/// Parts of a list of the given lengths, one after the other.
+fn split<'a, T>(list: &'a mut [T], lengths: &[usize]) -> Vec<&'a mut [T]> {
+    let mut rest = list;
+    let next = |n: &usize| rest.split_off_mut(..*n).unwrap_or_default();
+    lengths.iter().map(next).collect()
 }
 
 /// The tiles within `margin` cells of a box of cells.

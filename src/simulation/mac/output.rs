@@ -1,28 +1,25 @@
-//! The surface for pictures.
-//!
-//! The zero set of the liquid's distance, let into solids by the overlap and smoothed as the scene asks, plus a ball of its own volume
-//! for each particle that is a drop outside it. Each vertex carries its velocity.
+//! The surface for pictures: the zero set of the [skin](super::skin) on half cells, smoothed as the scene asks,
+//! plus a ball of its own volume for each particle that is a drop by itself. Each vertex carries its velocity.
 
 use super::Mac;
+use super::skin::Skin;
 use crate::error::Result;
 use crate::field::VelocityPatch;
 use crate::geometry::{Attribute, TriMesh};
-use crate::grid::{close_in_walls, contour, smooth};
+use crate::grid::{contour, smooth};
 use crate::math::Vec3;
 use rayon::prelude::*;
 
 /// Passes of the filter that smooth over about one cell.
-const PASSES_A_CELL: f64 = 2.0;
+const PASSES_A_CELL: f64 = 3.0;
 
 impl Mac {
     pub(super) fn build_surface(&self, overlap: f64) -> Result<TriMesh> {
-        let grid = &self.now.grid;
-        let mut phi = grid.liquid.clone();
-        close_in_walls(&mut phi, &grid.centre, overlap);
-        let mut mesh = contour(&grid.tiles, &phi)?.mesh;
+        let Skin { tiles, psi, lone } = self.skin(overlap);
+        let mut mesh = contour(&tiles, &psi)?.mesh;
         smooth(&mut mesh, (PASSES_A_CELL * self.options.smoothing).round() as usize)?;
         let mut velocity = self.velocity_at(&mesh.positions);
-        self.add_drops(&mut mesh, &mut velocity);
+        self.add_drops(&lone, &mut mesh, &mut velocity);
         let data = velocity.iter().flat_map(|v| [v.x as f32, v.y as f32, v.z as f32]).collect();
         mesh.attributes = vec![Attribute { name: "velocity".into(), width: 3, data }];
         Ok(mesh)
@@ -47,13 +44,12 @@ impl Mac {
         points.par_chunks(1024).flat_map_iter(chunk).collect()
     }
 
-    /// Add a ball for every particle that is a drop.
-    fn add_drops(&self, mesh: &mut TriMesh, velocity: &mut Vec<Vec3>) {
+    /// Add a ball for every drop.
+    fn add_drops(&self, drops: &[usize], mesh: &mut TriMesh, velocity: &mut Vec<Vec3>) {
         let particles = &self.now.particles;
         let (points, triangles) = unit_ball();
         let unit: f64 = TriMesh::new(points.to_vec(), triangles.to_vec()).volume();
-        let (_, drops) = self.wet(&self.now);
-        for p in (0..particles.len()).filter(|p| drops[*p]) {
+        for &p in drops {
             let radius = crate::math::elementary::cbrt(particles.volume[p] as f64 / unit);
             let base = mesh.positions.len() as u32;
             mesh.positions.extend(points.iter().map(|d| particles.position[p] + d * radius));

@@ -109,7 +109,7 @@ pub fn project_with_bodies(
     let h = grid.tiles.h();
     let per_pascal = options.dt / (options.density * h);
     let mut pi = wet.gather(&grid.pressure);
-    pi.iter_mut().for_each(|p| *p *= per_pascal);
+    pi.par_iter_mut().for_each(|p| *p *= per_pascal);
     let rhs = imbalance(grid, &wet, &stencil, solids);
     let params = KrylovParams { tolerance: options.tolerance, ..KrylovParams::default() };
     let lower = peel::bounds(grid, &wet, &stencil, solids, multigrid);
@@ -129,9 +129,9 @@ pub fn project_with_bodies(
     accelerate(&faces, &wet, pressure, velocity, Some(&mut known));
     pressure.par_iter_mut().for_each(|p| *p /= per_pascal);
     let mut rhs = wet.gather(spreading);
-    rhs.iter_mut().zip(&stencil.diagonal).filter(|(_, d)| **d == 0.0).for_each(|(s, _)| *s = 0.0);
-    if rhs.iter().any(|s| s.abs() > LEAST_SPREAD) {
-        rhs.iter_mut().for_each(|s| *s *= h / options.dt);
+    rhs.par_iter_mut().zip(&stencil.diagonal).filter(|(_, d)| **d == 0.0).for_each(|(s, _)| *s = 0.0);
+    if rhs.par_iter().any(|s| s.abs() > LEAST_SPREAD) {
+        rhs.par_iter_mut().for_each(|s| *s *= h / options.dt);
         let params = KrylovParams { tolerance: SPREAD_TOLERANCE, ..params };
         pi.fill(0.0);
         multigrid.solve(&wet.tiles, &stencil, &rhs, &mut pi, &params, cancel)?;
@@ -343,8 +343,9 @@ impl Wet {
 
     fn gather(&self, field: &[f64]) -> Vec<f64> {
         let v = self.tiles.volume();
-        let mut part = Vec::with_capacity(self.tiles.cells());
-        self.of.iter().for_each(|t| part.extend_from_slice(&field[t * v..(t + 1) * v]));
+        let mut part = self.tiles.field(0.0);
+        let pieces = part.par_chunks_mut(v).zip(&self.of);
+        pieces.for_each(|(part, t)| part.copy_from_slice(&field[t * v..(t + 1) * v]));
         part
     }
 
