@@ -35,6 +35,50 @@ impl<const N: usize> BlockCsr<N> {
         Ok(Self { offsets: pattern.offsets().to_vec(), columns: pattern.columns().to_vec(), values })
     }
 
+    /// From rows written by `row(i, &mut entries)`, in parallel; blocks of the same column are added in the order
+    /// they were pushed.
+    pub fn from_rows(
+        rows: usize,
+        row: impl Fn(usize, &mut Vec<(u32, [[f64; N]; N])>) + Sync + Send,
+    ) -> Result<Self> {
+        let chunk = |c: usize| {
+            let (mut ends, mut columns, mut values, mut entries) = (vec![], vec![], vec![], vec![]);
+            for i in c * CHUNK..((c + 1) * CHUNK).min(rows) {
+                entries.clear();
+                row(i, &mut entries);
+                // The sort is stable, so that sums do not depend on anything but the order of pushing.
+                entries.sort_by_key(|e| e.0);
+                let begin = columns.len();
+                for (column, block) in &entries {
+                    if columns.len() > begin && columns.last() == Some(column) {
+                        let last = values.len() - 1;
+                        add(&mut values[last], block);
+                    } else {
+                        columns.push(*column);
+                        values.push(*block);
+                    }
+                }
+                ends.push(columns.len());
+            }
+            (ends, columns, values)
+        };
+        let chunks: Vec<_> = (0..rows.div_ceil(CHUNK)).into_par_iter().map(chunk).collect();
+        let (mut offsets, mut columns, mut values) = (vec![0u32], Vec::new(), Vec::new());
+        for (ends, mut c, mut v) in chunks {
+            let start = columns.len();
+            offsets.extend(ends.iter().map(|e| (start + e) as u32));
+            columns.append(&mut c);
+            values.append(&mut v);
+        }
+        let outside = columns.iter().any(|c| *c as usize >= rows);
+        if outside || N * N * columns.len() > u32::MAX as usize {
+            let message =
+                format!("{} blocks in {rows} rows are too many, or one lies outside", columns.len());
+            return Err(Error::invalid("block matrix", message));
+        }
+        Ok(Self { offsets, columns, values })
+    }
+
     /// From a matrix of single numbers whose size is a multiple of N.
     pub fn from_csr(a: &Csr) -> Result<Self> {
         if a.rows() != a.column_count() || !a.rows().is_multiple_of(N) {

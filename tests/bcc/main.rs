@@ -5,3 +5,4 @@ mod pressure;
 mod simulator;
 mod support;
 mod velocity;
+mod viscosity;

@@ -21,6 +21,7 @@ mod cells;
 mod edges;
 mod faces;
 mod leaves;
+mod linear;
 mod links;
 mod locate;
 mod octree;

@@ -4,8 +4,13 @@ mod carry;
 mod embedded;
 mod reconstruct;
 mod velocity;
+mod viscosity;
 
 pub use carry::Carrier;
 pub use embedded::{Cut, Embedded, open_shares};
 pub use reconstruct::{extend, fit_cells, reconstruct};
 pub use velocity::{LatticeValues, LatticeVelocity};
+pub use viscosity::{
+    Coupling, FaceViscosity, FacesToNodes, Hold, Moving, NodalSolver, NodalViscosity, Thick, ThickOptions,
+    Thickened, thicken,
+};

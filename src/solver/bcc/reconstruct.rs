@@ -54,23 +54,23 @@ pub fn fit_cells(lattice: &Lattice, velocity: &[f64], known: &[bool]) -> Result<
 
 /// The vector that fits the known faces of a cell best, if they span space.
 fn fit(lattice: &Lattice, velocity: &[f64], known: &[bool], cell: usize) -> Option<Vec3> {
-    let (mut normals, mut right, mut total) = (Mat3::zeros(), Vec3::zeros(), 0.0);
-    for &face in lattice.faces_of(cell).iter().filter(|&&f| known[f as usize]) {
-        let vector = lattice.area_vector(face as usize);
-        let area = vector.norm();
-        normals += vector * vector.transpose() / area;
-        right += vector * velocity[face as usize];
-        total += area;
-    }
+    let inverse = fitting(lattice, known, cell)?;
+    let faces = lattice.faces_of(cell).iter().map(|&f| f as usize).filter(|&f| known[f]);
+    Some(inverse * faces.fold(Vec3::zeros(), |sum, f| sum + lattice.area_vector(f) * velocity[f]))
+}
+
+/// The matrix that makes the vector of a cell from Σ A n u over its known faces, if they span space.
+pub(super) fn fitting(lattice: &Lattice, known: &[bool], cell: usize) -> Option<Mat3> {
+    let (moment, total) = lattice.face_moment(cell, |f| known[f]);
     // With normals spread evenly over all directions the determinant is (Σ A/3)³.
-    if normals.determinant() <= LEAST_DETERMINANT * (total / 3.0).powi(3) {
+    if moment.determinant() <= LEAST_DETERMINANT * (total / 3.0).powi(3) {
         return None;
     }
-    normals.try_inverse().map(|inverse| inverse * right)
+    moment.try_inverse()
 }
 
 /// The cells beside a cell.
-fn across(lattice: &Lattice, cell: usize) -> impl Iterator<Item = usize> {
+pub(super) fn across(lattice: &Lattice, cell: usize) -> impl Iterator<Item = usize> {
     lattice.faces_of(cell).iter().map(move |&f| {
         let [a, b] = lattice.faces.cells[f as usize].map(|c| c as usize);
         if a == cell { b } else { a }

@@ -1,0 +1,202 @@
+//! Between the normal velocities of faces and whole velocities at vertices.
+//!
+//! **To vertices**, v = H u, in two steps [KFCO06]. Each cell whose known faces span space takes the vector that fits
+//! them best (see [`fit_cells`](crate::solver::bcc::fit_cells)), and each vertex reads the velocities of the cells about
+//! it off at its own place:
+//!
+//! ```text
+//!     v_i = Σ_c w_ic v_c ,     Σ_c w_ic = 1 ,     Σ_c w_ic (x_c − x_i) = 0 ,     Σ_c w_ic² least
+//! ```
+//!
+//! so a field that is linear at the circumcentres is linear at the vertices. Cells fit a rigid motion exactly, hence
+//! H does too; a constant fit, Σ w = 1 alone, would not. A vertex at the surface that has too few cells about it, or all on one side,
+//! looks at the cells beside these as well.
+//!
+//! H is kept as its two factors, and Hᵀ is made of theirs. There are more than twice as many faces as components at vertices,
+//! so H has a large kernel: patterns of faces that cancel in every cell and its ring. Viscosity does not see them.
+//!
+//! **To faces**, u_f = n·v at the point where the dual edge meets the face, with v linear on the face. Exact for linear v.
+
+use super::nodal::NodalViscosity;
+use crate::math::{Mat3, Vec3};
+use crate::mesh::bcc::{Lattice, NONE};
+use crate::solver::bcc::reconstruct::{across, fitting};
+use nalgebra::{Matrix4, Vector4};
+use rayon::prelude::*;
+
+/// Σ w² above which a vertex looks for more cells: it would magnify what is not smooth.
+const GREATEST_WEIGHTS: f64 = 1.5;
+/// How far weights may be from reading a linear field off exactly.
+const EXACT: f64 = 1e-12;
+/// How often a vertex looks for more cells.
+const ROUNDS: usize = 8;
+
+/// Lists of (index, weight), one a row.
+#[derive(Default)]
+struct Lists {
+    starts: Vec<u32>,
+    entries: Vec<(u32, f64)>,
+}
+
+impl Lists {
+    fn of(rows: Vec<Vec<(u32, f64)>>) -> Self {
+        let mut starts = vec![0u32];
+        starts.extend(rows.iter().scan(0, |n, row| {
+            *n += row.len() as u32;
+            Some(*n)
+        }));
+        Self { starts, entries: rows.concat() }
+    }
+
+    fn row(&self, i: usize) -> &[(u32, f64)] {
+        &self.entries[self.starts[i] as usize..self.starts[i + 1] as usize]
+    }
+
+    /// The same entries by column, each column in the order of the rows.
+    fn transpose(&self, columns: usize) -> Self {
+        let mut starts = vec![0u32; columns + 1];
+        self.entries.iter().for_each(|e| starts[e.0 as usize + 1] += 1);
+        for c in 0..columns {
+            starts[c + 1] += starts[c];
+        }
+        let (mut next, mut entries) = (starts.clone(), vec![(0, 0.0); self.entries.len()]);
+        for i in 0..self.starts.len() - 1 {
+            for &(c, w) in self.row(i) {
+                entries[next[c as usize] as usize] = (i as u32, w);
+                next[c as usize] += 1;
+            }
+        }
+        Self { starts, entries }
+    }
+}
+
+/// H, from the known faces of a lattice to the nodes of a viscous step.
+pub struct FacesToNodes<'a> {
+    lattice: &'a Lattice,
+    known: &'a [bool],
+    /// What makes the vector of a cell from Σ A n u; None where faces do not span space.
+    fits: Vec<Option<Mat3>>,
+    /// The cells of each node, and the nodes of each cell.
+    cells: Lists,
+    nodes: Lists,
+}
+
+impl<'a> FacesToNodes<'a> {
+    pub fn new(lattice: &'a Lattice, known: &'a [bool], system: &NodalViscosity) -> Self {
+        let wanted = |cell: usize| lattice.faces_of(cell).iter().any(|&f| known[f as usize]);
+        let fit = |cell: usize| if wanted(cell) { fitting(lattice, known, cell) } else { None };
+        let fits: Vec<Option<Mat3>> = (0..lattice.cells()).into_par_iter().map(fit).collect();
+        let rings = rings(lattice, system);
+        let stencil = |i: usize| stencil(lattice, &fits, system.nodes[i], rings.row(i));
+        let cells = Lists::of((0..system.nodes.len()).into_par_iter().map(stencil).collect());
+        let nodes = cells.transpose(lattice.cells());
+        Self { lattice, known, fits, cells, nodes }
+    }
+
+    /// Velocities at the nodes from those of all faces.
+    pub fn apply(&self, faces: &[f64]) -> Vec<Vec3> {
+        let at_cell = |(cell, fit): (usize, &Option<Mat3>)| {
+            let Some(fit) = fit.filter(|_| !self.nodes.row(cell).is_empty()) else { return Vec3::zeros() };
+            let of = |&f: &u32| self.lattice.area_vector(f as usize) * faces[f as usize];
+            fit * self.known_faces(cell).map(of).sum::<Vec3>()
+        };
+        let at_cells: Vec<Vec3> = self.fits.par_iter().enumerate().map(at_cell).collect();
+        let at_node = |i: usize| self.cells.row(i).iter().map(|&(c, w)| at_cells[c as usize] * w).sum();
+        (0..self.cells.starts.len() - 1).into_par_iter().map(at_node).collect()
+    }
+
+    /// Hᵀ: what forces on the nodes do to all faces.
+    pub fn transpose(&self, nodes: &[Vec3]) -> Vec<f64> {
+        let at_cell = |(cell, fit): (usize, &Option<Mat3>)| {
+            let Some(fit) = fit else { return Vec3::zeros() };
+            fit * self.nodes.row(cell).iter().map(|&(i, w)| nodes[i as usize] * w).sum::<Vec3>()
+        };
+        let at_cells: Vec<Vec3> = self.fits.par_iter().enumerate().map(at_cell).collect();
+        let at_face = |f: usize| {
+            let [a, b] = self.lattice.faces.cells[f].map(|c| at_cells[c as usize]);
+            if self.known[f] { self.lattice.area_vector(f).dot(&(a + b)) } else { 0.0 }
+        };
+        (0..self.known.len()).into_par_iter().map(at_face).collect()
+    }
+
+    fn known_faces(&self, cell: usize) -> impl Iterator<Item = &u32> {
+        self.lattice.faces_of(cell).iter().filter(|&&f| self.known[f as usize])
+    }
+}
+
+/// The velocity of a face from those of nodes; None if it has none of its vertices among them.
+pub(super) fn to_face(lattice: &Lattice, system: &NodalViscosity, v: &[Vec3], face: usize) -> Option<f64> {
+    let (shares, vertices) = (lattice.crossing_shares(face), lattice.faces.vertices[face]);
+    let (mut sum, mut total) = (Vec3::zeros(), 0.0);
+    for (share, vertex) in shares.into_iter().zip(vertices).filter(|(_, v)| *v != NONE) {
+        if let Some(node) = system.node(vertex) {
+            sum += v[node] * share;
+            total += share;
+        }
+    }
+    // A vertex outside the liquid moves as the others do.
+    (total > 1e-9).then(|| sum.dot(&lattice.dual_edge(face).normalize()) / total)
+}
+
+/// The cells of the tets at each node, with repetitions.
+fn rings(lattice: &Lattice, system: &NodalViscosity) -> Lists {
+    let mut starts = vec![0u32; system.nodes.len() + 1];
+    let nodes = |vertices: &[u32; 4]| vertices.map(|v| system.node(v)).into_iter().flatten();
+    for vertices in &lattice.tets.vertices {
+        nodes(vertices).for_each(|i| starts[i + 1] += 1);
+    }
+    for i in 0..system.nodes.len() {
+        starts[i + 1] += starts[i];
+    }
+    let mut next = starts.clone();
+    let mut entries = vec![(0, 0.0); *next.last().unwrap_or(&0) as usize];
+    for (vertices, &cell) in lattice.tets.vertices.iter().zip(&lattice.tets.cell) {
+        for i in nodes(vertices) {
+            entries[next[i] as usize] = (cell, 0.0);
+            next[i] += 1;
+        }
+    }
+    Lists { starts, entries }
+}
+
+/// The cells from which a vertex takes its velocity, with their weights; none if there is no velocity near.
+fn stencil(lattice: &Lattice, fits: &[Option<Mat3>], vertex: u32, ring: &[(u32, f64)]) -> Vec<(u32, f64)> {
+    let sorted = |mut cells: Vec<u32>| {
+        cells.sort_unstable();
+        cells.dedup();
+        cells
+    };
+    let mut cells = sorted(ring.iter().map(|r| r.0).collect());
+    let mut mean = Vec::new();
+    for round in 0..=ROUNDS {
+        let fitted: Vec<u32> = cells.iter().copied().filter(|&c| fits[c as usize].is_some()).collect();
+        let away: Vec<Vec3> = fitted.iter().map(|&c| lattice.to_cell(vertex, c)).collect();
+        if let Some(weights) = linear_weights(&away) {
+            return fitted.into_iter().zip(weights).collect();
+        }
+        if mean.is_empty() {
+            let share = 1.0 / fitted.len() as f64;
+            mean = fitted.iter().map(|&c| (c, share)).collect();
+        }
+        if round < ROUNDS {
+            let beside = cells.iter().flat_map(|&c| across(lattice, c as usize)).map(|c| c as u32);
+            cells = sorted(beside.chain(cells.iter().copied()).collect());
+        }
+    }
+    mean
+}
+
+/// The least weights that read a linear field at the given places off at the origin; None if the places do not span
+/// space or all lie so far to one side that the weights are great.
+fn linear_weights(places: &[Vec3]) -> Option<Vec<f64>> {
+    let unit = places.iter().map(|d| d.norm()).fold(0.0, f64::max);
+    let row = |d: &Vec3| Vector4::new(1.0, d.x / unit, d.y / unit, d.z / unit);
+    let gram = places.iter().fold(Matrix4::zeros(), |g, d| g + row(d) * row(d).transpose());
+    let wanted = Vector4::new(1.0, 0.0, 0.0, 0.0);
+    let y = gram.cholesky()?.solve(&wanted);
+    let weights: Vec<f64> = places.iter().map(|d| row(d).dot(&y)).collect();
+    let squares: f64 = weights.iter().map(|w| w * w).sum();
+    // Places in a plane make a matrix that is singular up to rounding, whose weights do not do what they should.
+    let found = places.iter().zip(&weights).fold(Vector4::zeros(), |s, (d, w)| s + row(d) * *w);
+    ((found - wanted).norm() < EXACT && squares <= GREATEST_WEIGHTS).then_some(weights)
+}
