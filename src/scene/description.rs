@@ -272,6 +272,8 @@ pub struct Simulator {
     /// Quick viscosity for drafts: each component of velocity is smoothed on its own. Thick liquid then
     /// neither turns nor bends freely.
     pub draft_viscosity: bool,
+    /// How viscosity, which the simulator `bcc` solves for at the corners of tetrahedra, acts on velocities, which sit on faces.
+    pub viscosity_coupling: ViscosityCoupling,
 }
 
 impl Default for Simulator {
@@ -291,6 +293,7 @@ impl Default for Simulator {
             detail: 8,
             viscosity_tolerance: 1e-6,
             draft_viscosity: false,
+            viscosity_coupling: ViscosityCoupling::Blend,
         }
     }
 }
@@ -315,6 +318,21 @@ pub enum Transfer {
     Flip,
     /// Particles carry an affine velocity; conserves angular momentum, less noise.
     Apic,
+}
+
+/// How viscosity at the corners of tetrahedra acts on velocities on faces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ViscosityCoupling {
+    /// `flip` where liquid is thin, `pic` where it is thick, by how fast the shortest waves decay.
+    #[default]
+    Blend,
+    /// Faces receive the change at the corners.
+    Flip,
+    /// Faces receive the velocity at the corners.
+    Pic,
+    /// The equations are solved for the faces themselves; slower.
+    Faces,
 }
 
 /// What is written for each frame.

@@ -17,7 +17,8 @@ mod units;
 mod validate;
 
 pub use description::{
-    Debug, Domain, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, SurfaceFormat, Transfer,
+    Debug, Domain, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, SurfaceFormat,
+    Transfer, ViscosityCoupling,
 };
 pub use edit::{nearest, printable, set};
 pub use fps::Fps;

@@ -31,7 +31,8 @@ use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
 use crate::math::{Aabb, Mat3, Pose, Vec3};
-use crate::scene::{Look, Scene, SimulatorType, Transfer};
+use crate::scene::{Look, Scene, SimulatorType, Transfer, ViscosityCoupling};
+use crate::solver::bcc::Coupling;
 use crate::solver::rigid::Six;
 use bcc::{Bcc, BccOptions};
 use bodies::Bodies;
@@ -618,6 +619,14 @@ fn bcc_options(scene: &Scene) -> BccOptions {
         cfl: o.cfl,
         density: scene.liquids.first().map_or(1000.0, |l| l.density()),
         tolerance: o.pressure_tolerance,
+        viscosity_tolerance: o.viscosity_tolerance,
+        draft_viscosity: o.draft_viscosity,
+        coupling: match o.viscosity_coupling {
+            ViscosityCoupling::Blend => Coupling::Blend,
+            ViscosityCoupling::Flip => Coupling::Flip,
+            ViscosityCoupling::Pic => Coupling::Pic,
+            ViscosityCoupling::Faces => Coupling::Faces,
+        },
         volume_lock: o.volume_lock,
         blend: o.flip_blend,
         markers: o.particles_per_cell as usize,

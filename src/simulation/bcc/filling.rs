@@ -24,7 +24,7 @@ impl Bcc {
         let regions: Vec<Aabb> = volumes.iter().map(|v| v.bounds).collect();
         let surface = TiledLevelSet::filled(options.cell, domain.origin, solids, &regions, &nearest)?;
         let mesh = Mesh::new(octree(&domain, &surface, solids)?)?;
-        let open = open_faces(&mesh.lattice, solids)?;
+        let (open, solid) = open_faces(&mesh.lattice, solids)?;
         let liquid = liquid_at_cells(&mesh.lattice, &open, &surface, solids);
         let velocity = |x: &Vec3| {
             let inside = volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x)));
@@ -40,7 +40,7 @@ impl Bcc {
             particles: Particles::default(),
         };
         bcc.now = moving_at(mesh, surface, liquid, &velocity)?;
-        bcc.now.open = Arc::new(open);
+        (bcc.now.open, bcc.now.solid) = (Arc::new(open), Arc::new(solid));
         bcc.now.emitted = vec![0.0; emitters];
         (bcc.now.volume, bcc.now.expected) = (volume, volume);
         Ok(bcc)

@@ -62,8 +62,8 @@ pub(super) fn octree(domain: &OctreeDomain, set: &TiledLevelSet, solids: &Solids
     Octree::new(*domain, |c| wanted.contains(c) || meets_collider(c, set, solids))
 }
 
-/// The share of each face that is open to liquid.
-pub(super) fn open_faces(lattice: &Lattice, solids: &Solids) -> Result<Vec<f64>> {
+/// The share of each face that is open to liquid, and the distance of solids at each vertex.
+pub(super) fn open_faces(lattice: &Lattice, solids: &Solids) -> Result<(Vec<f64>, Vec<f64>)> {
     let reach = 2.0 * lattice.octree().domain().root_width;
     let vertices = (0..lattice.vertices.len() as u32).into_par_iter();
     let solid: Vec<f64> = vertices.map(|v| solids.distance(&lattice.vertex(v), reach)).collect();
@@ -77,7 +77,7 @@ pub(super) fn open_faces(lattice: &Lattice, solids: &Solids) -> Result<Vec<f64>>
             }
         });
     }
-    Ok(open)
+    Ok((open, solid))
 }
 
 /// The liquid's distance at circumcentres. One deep inside a solid, in a cell that reaches out of it, takes what is
@@ -99,6 +99,27 @@ pub(super) fn liquid_at_cells(
         set.distance(&outside(solids, x, h, reach))
     };
     (0..lattice.cells()).into_par_iter().map(one).collect()
+}
+
+/// The liquid's distance at vertices; one deep inside a solid takes what is outside.
+pub(super) fn liquid_at_vertices(
+    lattice: &Lattice,
+    solid: &[f64],
+    set: &TiledLevelSet,
+    solids: &Solids,
+) -> Vec<f64> {
+    let h = set.tiles.h();
+    let (width, band) = (lattice.octree().domain().root_width, set.band());
+    let one = |vertex: usize| {
+        let (x, s) = (lattice.vertex(vertex as u32), solid[vertex]);
+        // No tet reaches out of a solid from deeper than the widest cell.
+        match s {
+            s if s >= -DEEP * h => set.distance(&x),
+            s if s < -2.0 * width => band,
+            _ => set.distance(&outside(solids, x, h, 2.0 * width)),
+        }
+    };
+    (0..lattice.vertices.len()).into_par_iter().map(one).collect()
 }
 
 /// A point outside solids near x.

@@ -9,7 +9,7 @@
 //!     remesh            a new lattice, unless the old one is still fine all about the surface
 //!     advect_velocity   from the old lattice to the faces of the new one
 //!     apply_forces      u += Δt g·n
-//!     solve             pressure with embedded boundaries [BXH10]
+//!     solve             pressure with embedded boundaries [BXH10]; for thick liquid pressure, viscosity, pressure
 //!     finish            velocity at circumcentres, extended into air and solids
 //! ```
 //!
@@ -22,6 +22,7 @@ mod moving;
 mod output;
 mod saving;
 mod sizing;
+mod thick;
 
 use super::liquid::{Amount, Liquid, Solved, Step};
 use super::report::Limit;
@@ -31,7 +32,8 @@ use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
 use crate::math::{Aabb, Vec3};
 use crate::mesh::bcc::OctreeDomain;
-use crate::solver::bcc::{Cut, Embedded, LatticeValues, LatticeVelocity, extend, fit_cells};
+use crate::solver::bcc::{Coupling, Cut, Embedded, LatticeValues, LatticeVelocity, extend, fit_cells};
+use crate::solver::pressure::Projection;
 use crate::surface::ParticleLevelSet;
 use mesh::Mesh;
 use std::sync::Arc;
@@ -53,6 +55,10 @@ pub struct BccOptions {
     pub cfl: f64,
     pub density: f64,
     pub tolerance: f64,
+    pub viscosity_tolerance: f64,
+    /// Smooth each component of velocity on its own.
+    pub draft_viscosity: bool,
+    pub coupling: Coupling,
     pub volume_lock: bool,
     /// How much of what interpolation loses is given back, 0 to 1.
     pub blend: f64,
@@ -67,6 +73,8 @@ struct State {
     mesh: Option<Arc<Mesh>>,
     /// Share of each face that is open.
     open: Arc<Vec<f64>>,
+    /// The distance of solids at vertices.
+    solid: Arc<Vec<f64>>,
     /// Normal velocity of each face, and whether liquid has it.
     velocity: Vec<f64>,
     known: Vec<bool>,
@@ -114,6 +122,28 @@ pub struct CellsView<'a> {
 impl Bcc {
     fn carried_by<'a>(state: &'a State, mesh: &'a Mesh) -> LatticeVelocity<'a> {
         LatticeVelocity::of(&mesh.lattice, &mesh.edges, &state.values)
+    }
+
+    /// Make the velocities of faces keep volume. Returns also the volume of liquid that each known face stands for, m³.
+    fn project(&mut self, step: &Step) -> Result<(Projection, Vec<f64>)> {
+        let mesh = self.next.mesh()?.clone();
+        let lattice = &mesh.lattice;
+        let State { open, velocity, known, pressure, liquid, .. } = &mut self.next;
+        let cut = Cut { lattice, open, liquid, velocity };
+        let reach = 2.0 * self.octree.root_width;
+        let mut embedded = Embedded::new(&cut, |_| 0.0, |x| step.solids.velocity(x, reach))?;
+        let scale = step.dt / self.options.density;
+        let done = embedded.project(scale, pressure, self.options.tolerance, step.cancel)?;
+        velocity.fill(0.0);
+        embedded.store(velocity);
+        *known = vec![false; velocity.len()];
+        // What is not liquid never moves; one is as good as any number.
+        let mut mass = vec![1.0; velocity.len()];
+        for (g, &f) in embedded.faces.iter().enumerate() {
+            known[f as usize] = true;
+            mass[f as usize] = embedded.graph.area[g] * embedded.graph.length[g];
+        }
+        Ok((done, mass))
     }
 
     /// The velocity at circumcentres from that of the faces, extended and led along walls.
@@ -174,23 +204,12 @@ impl Liquid for Bcc {
     }
 
     fn solve(&mut self, step: &Step) -> Result<Solved> {
-        let mesh = self.next.mesh()?.clone();
-        let lattice = &mesh.lattice;
-        let State { open, velocity, known, pressure, liquid, .. } = &mut self.next;
-        let cut = Cut { lattice, open, liquid, velocity };
-        let reach = 2.0 * self.octree.root_width;
-        let mut embedded = Embedded::new(&cut, |_| 0.0, |x| step.solids.velocity(x, reach))?;
-        let scale = step.dt / self.options.density;
-        let done = embedded.project(scale, pressure, self.options.tolerance, step.cancel)?;
-        velocity.fill(0.0);
-        embedded.store(velocity);
-        *known = vec![false; velocity.len()];
-        embedded.faces.iter().for_each(|&f| known[f as usize] = true);
-        Ok(Solved {
-            solves: done.solve.into_iter().collect(),
-            closed_regions: done.closed_regions,
-            refused_inflow: done.refused_inflow,
-        })
+        let (mut solves, first) = self.thicken(step)?;
+        let (done, _) = self.project(step)?;
+        self.next.pressure.iter_mut().zip(first).for_each(|(p, first)| *p += first);
+        solves.extend(done.solve);
+        let Projection { closed_regions, refused_inflow, .. } = done;
+        Ok(Solved { solves, closed_regions, refused_inflow })
     }
 
     fn finish(&mut self, step: &Step) -> Result<()> {

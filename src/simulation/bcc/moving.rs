@@ -98,9 +98,12 @@ impl Bcc {
             false => Arc::new(Mesh::new(octree(&self.octree, surface, step.solids)?)?),
         };
         step.cancel.check()?;
-        self.next.open = match kept && !step.solids.any_animated() {
-            true => self.now.open.clone(),
-            false => Arc::new(open_faces(&mesh.lattice, step.solids)?),
+        (self.next.open, self.next.solid) = match kept && !step.solids.any_animated() {
+            true => (self.now.open.clone(), self.now.solid.clone()),
+            false => {
+                let (open, solid) = open_faces(&mesh.lattice, step.solids)?;
+                (Arc::new(open), Arc::new(solid))
+            }
         };
         self.next.liquid = liquid_at_cells(&mesh.lattice, &self.next.open, surface, step.solids);
         // The last pressure is the first guess of the next, if it belongs to the same cells.
@@ -171,7 +174,10 @@ pub(super) fn lead_along_walls(
     let plain = !solids.any_animated() && solids.walls().all(|w| *w == Wall::default());
     velocity.par_iter_mut().enumerate().for_each(|(c, v)| {
         let at = lattice.circumcentres[c];
-        (0..3).filter(|&a| at[a] == 0 || at[a] == last[a]).for_each(|a| v[a] = 0.0);
+        let on_side = (0..3).filter(|&a| at[a] == 0 || at[a] == last[a]).map(|a| v[a] = 0.0).count() > 0;
+        if on_side && !plain && solids.wall(&lattice.circumcentre(c as u32), reach).stick {
+            *v = Vec3::zeros();
+        }
         let closed = || lattice.faces_of(c).iter().any(|&f| open[f as usize] < 1.0);
         if own[c] || *v == Vec3::zeros() || !closed() {
             return;

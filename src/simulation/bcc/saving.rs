@@ -82,13 +82,14 @@ impl Bcc {
         let pressure = from.f64s("pressure")?;
         let pressure = from.expect("pressure", pressure, cells)?;
         let values = LatticeValues::new(&mesh.lattice, &mesh.edges, at_cells)?;
-        let open = open_faces(&mesh.lattice, solids)?;
+        let (open, solid) = open_faces(&mesh.lattice, solids)?;
         let liquid = liquid_at_cells(&mesh.lattice, &open, &surface.set, solids);
         let [volume, expected, fastest] = [volumes[0], volumes[1], volumes[2]];
         self.now = State {
             surface,
             mesh: Some(Arc::new(mesh)),
             open: Arc::new(open),
+            solid: Arc::new(solid),
             velocity,
             known,
             values,
