@@ -11,6 +11,9 @@ use meniscus::simulation::{Settings, Simulation};
 use meniscus::solver::mac::{MacGrid, ViscosityOptions, ViscousSystem};
 use std::sync::Arc;
 
+#[path = "honey/creeping.rs"]
+mod creeping;
+
 /// A room: solid outside `distance`, whose walls move with a given velocity.
 struct Room {
     distance: fn(&Vec3) -> f64,

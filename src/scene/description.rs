@@ -269,6 +269,8 @@ pub struct Simulator {
     pub detail: u32,
     /// Relative residual at which the viscosity solve stops.
     pub viscosity_tolerance: f64,
+    /// How pressure and viscosity are found.
+    pub flow: Flow,
     /// Quick viscosity for drafts: each component of velocity is smoothed on its own. Thick liquid then
     /// neither turns nor bends freely.
     pub draft_viscosity: bool,
@@ -292,10 +294,24 @@ impl Default for Simulator {
             pressure_tolerance: 1e-6,
             detail: 8,
             viscosity_tolerance: 1e-6,
+            flow: Flow::Auto,
             draft_viscosity: false,
             viscosity_coupling: ViscosityCoupling::Blend,
         }
     }
+}
+
+/// How pressure and viscosity are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Flow {
+    /// In each substep whichever is right for the thickness of the liquid and its walls; the report tells.
+    #[default]
+    Auto,
+    /// One after the other. Fast, and right for all that splashes.
+    Splashy,
+    /// In one solve. Slower, and right for liquid that creeps, hangs or glides.
+    Thick,
 }
 
 /// The simulators.

@@ -17,7 +17,7 @@ mod units;
 mod validate;
 
 pub use description::{
-    Debug, Domain, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, SurfaceFormat,
+    Debug, Domain, Flow, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, SurfaceFormat,
     Transfer, ViscosityCoupling,
 };
 pub use edit::{nearest, printable, set};

@@ -39,6 +39,7 @@ impl Scene {
         si.thin_walls(&mut found);
         si.sources_in_solids(&mut found);
         si.fast_solids(&mut found);
+        si.band_of_several_liquids(&mut found);
         si.reaching_out(&mut found);
         found.sort_by_key(|f| std::cmp::Reverse(f.severity));
         found
@@ -115,6 +116,14 @@ impl Scene {
                 );
                 found.push(Finding::new(Severity::Warning, format!("colliders[{i}].transform"), message));
             }
+        }
+    }
+
+    fn band_of_several_liquids(&self, found: &mut Vec<Finding>) {
+        if self.simulator.narrow_band > 0 && self.liquids.len() > 1 {
+            let message = "has no effect with several liquids: deep inside nobody would know which one it is; \
+                           particles are kept everywhere";
+            found.push(Finding::new(Severity::Warning, "simulator.narrow_band", message));
         }
     }
 

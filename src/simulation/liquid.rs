@@ -55,6 +55,8 @@ pub struct Solved {
     pub solves: Vec<SolveInfo>,
     pub closed_regions: usize,
     pub refused_inflow: f64,
+    /// How pressure and viscosity were found, and why; empty without viscosity.
+    pub flow: String,
 }
 
 /// How much liquid there is.

@@ -597,6 +597,7 @@ fn mac_options(scene: &Scene) -> MacOptions {
         tolerance: o.pressure_tolerance,
         liquids: scene.liquids.len(),
         viscosity_tolerance: o.viscosity_tolerance,
+        flow: o.flow,
         draft_viscosity: o.draft_viscosity,
         volume_lock: o.volume_lock,
         per_cell: o.particles_per_cell,

@@ -40,6 +40,8 @@ pub struct StepReport {
     pub closed_regions: usize,
     /// Volume rate that solids tried to force into closed regions, m³/s.
     pub refused_inflow: f64,
+    /// How pressure and viscosity were found, and why; empty without viscosity.
+    pub flow: String,
 }
 
 /// One frame, as written to the cache.
@@ -71,6 +73,9 @@ pub struct FrameReport {
     /// Bytes held by the simulation's arrays.
     pub memory_bytes: u64,
     pub warnings: Vec<String>,
+    /// How pressure and viscosity were found in the last substep, and why; empty without viscosity.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub flow: String,
     /// Where the colliders are, and after them the bodies.
     pub colliders: Vec<ColliderPose>,
     /// How the bodies move.
@@ -87,6 +92,7 @@ impl FrameReport {
     /// Take a substep into account.
     pub(super) fn add(&mut self, step: &StepReport) {
         self.substeps += 1;
+        self.flow.clone_from(&step.flow);
         if self.stage_seconds.is_empty() {
             self.stage_seconds = STAGES.iter().map(|s| (s.to_string(), 0.0)).collect();
         }

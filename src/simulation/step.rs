@@ -88,6 +88,7 @@ fn stages(
                 report.solves = solved.solves;
                 report.closed_regions = solved.closed_regions;
                 report.refused_inflow = solved.refused_inflow;
+                report.flow = solved.flow;
             }
             _ => liquid.finish(world)?,
         }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Clone, Debug)]
 pub struct ValidateArgs {
-    /// The simulator, mac or bcc, or stokes for the published tables of the Stokes solver
+    /// The simulator, mac or bcc; honey for thick liquid on mac; stokes for the published tables of the Stokes solver
     pub simulator: String,
     /// Only this case; may be repeated
     #[arg(long = "case", value_name = "NAME")]

@@ -209,7 +209,7 @@ impl Liquid for Bcc {
         self.next.pressure.iter_mut().zip(first).for_each(|(p, first)| *p += first);
         solves.extend(done.solve);
         let Projection { closed_regions, refused_inflow, .. } = done;
-        Ok(Solved { solves, closed_regions, refused_inflow })
+        Ok(Solved { solves, closed_regions, refused_inflow, flow: String::new() })
     }
 
     fn finish(&mut self, step: &Step) -> Result<()> {

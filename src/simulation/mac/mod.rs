@@ -27,15 +27,18 @@ use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
 use crate::grid::{MAX_MARGIN, Patch, extend_average};
 use crate::math::{Aabb, Motion, Vec3};
+use crate::scene::Flow;
 use crate::solver::mac::{
     Afloat, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles,
     particles_to_grid, project_with_bodies, surface_tension, wall_drag,
 };
+use crate::solver::pressure::Projection;
 use crate::solver::rigid::{angular, linear};
 use crate::surface::Seeding;
 use rayon::prelude::*;
 
 pub(super) use filling::InitialVolume;
+use thick::Thickened;
 
 /// The distance to the surface is kept within at least this many cells.
 const BAND_CELLS: f64 = 4.0;
@@ -76,6 +79,8 @@ pub struct MacOptions {
     /// How many liquids the scene has; they differ in viscosity only.
     pub liquids: usize,
     pub viscosity_tolerance: f64,
+    /// How pressure and viscosity are found.
+    pub flow: Flow,
     /// Diffuse the components of velocity one by one.
     pub draft_viscosity: bool,
     pub volume_lock: bool,
@@ -286,7 +291,7 @@ impl Liquid for Mac {
     fn solve(&mut self, step: &Step) -> Result<Solved> {
         let options =
             PressureOptions { dt: step.dt, density: self.options.density, tolerance: self.options.tolerance };
-        let (mut solves, first) = self.thicken(step, &options)?;
+        let Thickened { mut solves, pressure: first, flow } = self.thicken(step, &options)?;
         let layers = self.margin(step.dt) + 2;
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
@@ -319,7 +324,8 @@ impl Liquid for Mac {
             drift.par_iter_mut().zip(u).for_each(|(d, u)| *d += u);
         }
         self.next.carry = drift;
-        Ok(Solved { solves, closed_regions: report.closed_regions, refused_inflow: report.refused_inflow })
+        let Projection { closed_regions, refused_inflow, .. } = report;
+        Ok(Solved { solves, closed_regions, refused_inflow, flow })
     }
 
     fn finish(&mut self, step: &Step) -> Result<()> {

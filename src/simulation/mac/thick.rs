@@ -1,7 +1,12 @@
-//! Thick liquid: project, let viscosity act, project again.
+//! Thick liquid: project, let viscosity act, project again; or all in one.
 //!
-//! Viscosity is solved for on its own, and takes for granted that liquid keeps its volume; so velocities are
-//! projected before and after it [BB08]. A cell's viscosity is that of its particles, mixed by the rule of
+//! With the flow `splashy` viscosity is solved for on its own, and takes for granted that liquid keeps its volume;
+//! so velocities are projected before and after it [BB08]. With `thick` it is solved for together with what
+//! pressure still lacks after the first projection ([`creep`]), and the second one finds next to nothing to do.
+//! `auto` looks at the greatest μΔt/ρh²: beyond 1 a step carries momentum over more than a cell, and what one
+//! solve does to the other shows. Along walls that slide it shows at once, as nothing but pressure keeps the
+//! liquid there; liquid that sticks is held by viscosity itself, and shows it later.
+//! A cell's viscosity is that of its particles, mixed by the rule of
 //! Arrhenius, ln μ = mean of ln μ_p: one stray drop of water does not make a cell of honey flow.
 //!
 //! Particles of the transfer `flip` keep differences of velocity that the grid does not see. Viscosity acts
@@ -9,14 +14,16 @@
 //! particle differs from the grid. In water nothing changes, in honey particles follow the grid.
 
 use super::{Mac, WALL_LAYERS};
-use crate::error::Result;
-use crate::field::{NearPatch, Particles};
+use crate::error::{Error, Result};
+use crate::field::{NearPatch, Particles, Solids};
 use crate::grid::extend_average;
 use crate::linalg::SolveInfo;
 use crate::math::{Vec3, elementary};
+use crate::scene::Flow;
 use crate::simulation::liquid::Step;
 use crate::solver::mac::{
-    MacGrid, NEGLIGIBLE, PressureOptions, Projected, Transfer, ViscosityOptions, constrain, diffuse, project,
+    Held, MacGrid, NEGLIGIBLE, PressureOptions, Projected, Transfer, ViscosityOptions, constrain, creep,
+    diffuse, project,
 };
 use rayon::prelude::*;
 
@@ -26,15 +33,22 @@ const LAYERS: usize = 4;
 const BEYOND: usize = 3;
 /// Liquid without any viscosity is mixed as if it had this, Pa·s.
 const THINNEST: f64 = 1e-6;
+/// μΔt/ρh² from which `auto` takes one solve: with walls that slide, and without.
+const CREEPS: [f64; 2] = [1.0, 10.0];
+
+/// What came of viscosity.
+#[derive(Default)]
+pub(super) struct Thickened {
+    pub(super) solves: Vec<SolveInfo>,
+    /// Pressure so far, Pa; empty if nothing was done.
+    pub(super) pressure: Vec<f64>,
+    /// What was done, and why.
+    pub(super) flow: String,
+}
 
 impl Mac {
-    /// Project and let viscosity act, if there is any worth it. Returns what the solves reported, and the
-    /// pressure of the projection.
-    pub(super) fn thicken(
-        &mut self,
-        step: &Step,
-        options: &PressureOptions,
-    ) -> Result<(Vec<SolveInfo>, Vec<f64>)> {
+    /// Project and let viscosity act, if there is any worth it.
+    pub(super) fn thicken(&mut self, step: &Step, options: &PressureOptions) -> Result<Thickened> {
         let Some(mu) = self.cell_viscosity(step)? else { return Ok(Default::default()) };
         let grid = &mut self.next.grid;
         let calm = grid.tiles.field(0.0);
@@ -50,13 +64,34 @@ impl Mac {
             tolerance: self.options.viscosity_tolerance,
             draft: self.options.draft_viscosity,
         };
-        let done = diffuse(grid, step.solids, &mu, &viscous, step.cancel)?;
         let stiffness = step.dt / (options.density * grid.tiles.h().powi(2));
+        let (together, mut flow) = choose(self.options.flow, stiffness * greatest(&mu), step.solids);
+        let held = hold_sources(grid, step);
+        let mut solves: Vec<SolveInfo> = report.solve.into_iter().collect();
+        let mut first = std::mem::replace(&mut grid.pressure, calm);
+        let mut crept = None;
+        if together && !viscous.draft {
+            let multigrid = &mut self.multigrid;
+            match creep(grid, step.solids, &mu, &viscous, held.as_ref(), multigrid, step.cancel) {
+                Ok(done) => crept = Some(done),
+                // Two solves one after the other are less right, but always possible.
+                Err(Error::Diverged { message, .. }) => flow += &format!("; it failed ({message})"),
+                Err(other) => return Err(other),
+            }
+        }
+        match crept {
+            Some(done) => {
+                first.par_iter_mut().zip(&done.pressure).for_each(|(p, more)| *p += more);
+                solves.extend(done.solve.map(|s| s.info));
+            }
+            None => {
+                let done = diffuse(grid, step.solids, &mu, &viscous, held.as_ref(), step.cancel)?;
+                solves.extend(done.solve.map(|s| s.info));
+            }
+        }
         let pi = std::f64::consts::PI;
         self.fade = mu.par_iter().map(|m| (1.0 / (1.0 + pi * pi * m * stiffness)) as f32).collect();
-        // The second projection corrects the first; its pressure starts from nothing.
-        let first = std::mem::replace(&mut grid.pressure, calm);
-        Ok((report.solve.into_iter().chain(done.solve.map(|s| s.info)).collect(), first))
+        Ok(Thickened { solves, pressure: first, flow })
     }
 
     /// Viscosity of each cell, Pa·s; None if it is too small to matter everywhere.
@@ -87,6 +122,56 @@ impl Mac {
         let mu = mixed.par_iter().zip(&known).map(|(l, k)| if *k > 0 { elementary::exp(*l) } else { 0.0 });
         Ok(Some(mu.collect()))
     }
+}
+
+/// Liquid in a source moves as the source says, whatever hangs from it: without that, a thread of honey would draw
+/// as much out of its nozzle as it likes. None without sources.
+fn hold_sources(grid: &mut MacGrid, step: &Step) -> Option<Held> {
+    if step.inflows.is_empty() {
+        return None;
+    }
+    let MacGrid { tiles, velocity, .. } = grid;
+    let mut held: Held = std::array::from_fn(|_| tiles.field(false));
+    for (axis, held) in held.iter_mut().enumerate().take(tiles.axes()) {
+        let parts = velocity[axis].par_chunks_mut(tiles.volume()).zip(held.par_chunks_mut(tiles.volume()));
+        parts.enumerate().for_each(|(t, (u, held))| {
+            for inflow in step.inflows {
+                for l in 0..held.len() {
+                    let mut x = tiles.centre(tiles.cell(t * tiles.volume() + l));
+                    x[axis] -= 0.5 * tiles.h();
+                    if inflow.bounds.contains(&x) && (inflow.distance)(&x) < 0.0 {
+                        (u[l], held[l]) = (inflow.velocity[axis], true);
+                    }
+                }
+            }
+        });
+    }
+    Some(held)
+}
+
+fn greatest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |m, v| m.max(*v))
+}
+
+/// Whether pressure and viscosity are found in one solve, and why.
+fn choose(flow: Flow, stiffness: f64, solids: &Solids) -> (bool, String) {
+    let slides = solids.walls().any(|w| !w.stick);
+    let together = match flow {
+        Flow::Thick => true,
+        Flow::Splashy => false,
+        Flow::Auto => stiffness > CREEPS[!slides as usize],
+    };
+    let solve =
+        if together { "pressure and viscosity in one solve" } else { "viscosity between two projections" };
+    let why = match flow {
+        Flow::Auto => {
+            let walls = if slides { "walls slide" } else { "walls stick" };
+            format!("auto: {solve}, as {walls} and μΔt/ρh² is {stiffness:.2}")
+        }
+        Flow::Thick => format!("thick: {solve}; μΔt/ρh² is {stiffness:.2}"),
+        Flow::Splashy => format!("splashy: {solve}; μΔt/ρh² is {stiffness:.2}"),
+    };
+    (together, why)
 }
 
 /// Take from the particles what they differ from the grid, as far as viscosity would.

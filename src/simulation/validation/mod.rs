@@ -9,6 +9,7 @@
 mod basin;
 mod dam;
 mod drop;
+mod honey;
 mod lattice;
 mod measure;
 mod pour;
@@ -89,14 +90,25 @@ const BCC: [(&str, Case); 7] = [
     ("vortex-ball", tracking::ball_in_a_vortex),
 ];
 
+/// The cases of thick liquid on the grid.
+const HONEY: [(&str, Case); 5] = [
+    ("couette", honey::couette),
+    ("poiseuille", honey::poiseuille),
+    ("slide-block", honey::slide_block),
+    ("pour", honey::pour),
+    ("spinning-drop", honey::spinning_drop),
+];
+
 /// The cases of a simulator.
 fn cases_of(simulator: &str) -> Result<&'static [(&'static str, Case)]> {
     match simulator {
         "mac" => Ok(&MAC),
         "bcc" => Ok(&BCC),
-        _ => {
-            Err(Error::invalid("simulator", format!("there is none called \"{simulator}\"; use mac or bcc")))
-        }
+        "honey" => Ok(&HONEY),
+        _ => Err(Error::invalid(
+            "simulator",
+            format!("there is none called \"{simulator}\"; use mac, bcc or honey"),
+        )),
     }
 }
 

@@ -12,6 +12,7 @@ mod peel;
 mod pressure;
 mod regions;
 mod stencil;
+mod stokes;
 mod tension;
 mod transfer;
 mod viscosity;
@@ -25,7 +26,10 @@ pub use multigrid::{Multigrid, PressureSolve};
 pub use pressure::{PressureOptions, Projected, project, project_with_bodies};
 pub use regions::ClosedRegions;
 pub use stencil::Stencil;
+pub use stokes::{Crept, StokesSolve, creep};
 pub use tension::{surface_tension, tension_step};
 pub use transfer::{Transfer, grid_to_particles, particles_to_grid};
-pub use viscosity::{Diffused, Face, NEGLIGIBLE, ViscosityOptions, ViscousSolve, ViscousSystem, diffuse};
+pub use viscosity::{
+    Diffused, Face, Held, NEGLIGIBLE, ViscosityOptions, ViscousSolve, ViscousSystem, diffuse,
+};
 pub use walls::constrain;

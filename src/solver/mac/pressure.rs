@@ -331,7 +331,7 @@ pub(super) struct Wet {
 }
 
 impl Wet {
-    fn new(grid: &MacGrid) -> Self {
+    pub(super) fn new(grid: &MacGrid) -> Self {
         let (tiles, v) = (&grid.tiles, grid.tiles.volume());
         let is: Vec<bool> = grid.liquid.par_chunks(v).map(|part| part.iter().any(|d| *d < 0.0)).collect();
         let of: Vec<usize> = (0..tiles.len()).filter(|t| is[*t]).collect();
@@ -350,7 +350,7 @@ impl Wet {
     }
 
     /// Put values back; the rest of the field becomes zero.
-    fn scatter(&self, part: &[f64], field: &mut [f64]) {
+    pub(super) fn scatter(&self, part: &[f64], field: &mut [f64]) {
         let v = self.tiles.volume();
         field.fill(0.0);
         for (s, t) in self.of.iter().enumerate() {
@@ -360,7 +360,7 @@ impl Wet {
 }
 
 /// The matrix: open shares, over θ where a face leads to the air.
-fn stencil(grid: &MacGrid, wet: &Wet) -> Stencil {
+pub(super) fn stencil(grid: &MacGrid, wet: &Wet) -> Stencil {
     let (tiles, mut stencil) = (&grid.tiles, Stencil::new(&wet.tiles));
     let v = tiles.volume();
     let faces = Faces { tiles, liquid: &grid.liquid, open: &grid.open };
@@ -391,7 +391,7 @@ fn stencil(grid: &MacGrid, wet: &Wet) -> Stencil {
 }
 
 /// What is missing to balance each cell, m/s.
-fn imbalance(grid: &MacGrid, wet: &Wet, stencil: &Stencil, solids: &Solids) -> Vec<f64> {
+pub(super) fn imbalance(grid: &MacGrid, wet: &Wet, stencil: &Stencil, solids: &Solids) -> Vec<f64> {
     let tiles = &grid.tiles;
     let (v, h) = (tiles.volume(), tiles.h());
     let faces = Faces { tiles, liquid: &grid.liquid, open: &grid.open };

@@ -40,7 +40,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::field::{Solids, face_offset};
 use crate::grid::Tiles;
-use crate::linalg::{Amg, AmgParams, Csr, KrylovParams, Preconditioner, SolveInfo, cg};
+use crate::linalg::{Amg, AmgParams, Csr, KrylovParams, LinearOperator, Preconditioner, SolveInfo, cg};
 use crate::math::Vec3;
 use cycle::Cycle;
 use given::Given;
@@ -69,6 +69,9 @@ pub struct ViscosityOptions {
     /// Diffuse each component of velocity on its own. Rotation is damped, thick liquid does not bend.
     pub draft: bool,
 }
+
+/// For each axis which faces keep their velocity.
+pub type Held = [Vec<bool>; 3];
 
 /// The equations of one viscous step.
 pub struct ViscousSystem {
@@ -103,6 +106,19 @@ impl ViscousSystem {
         viscosity: &[f64],
         options: &ViscosityOptions,
     ) -> Result<Self> {
+        Self::build(grid, solids, viscosity, options, None, false)
+    }
+
+    /// The equations if the velocities of some faces are held as they are; `coupled` as one block of a solve that
+    /// finds pressure as well ([`super::stokes`]), which then keeps liquid out of walls along which it slides.
+    pub(in crate::solver::mac) fn build(
+        grid: &MacGrid,
+        solids: &Solids,
+        viscosity: &[f64],
+        options: &ViscosityOptions,
+        held: Option<&Held>,
+        coupled: bool,
+    ) -> Result<Self> {
         let (tiles, h) = (&grid.tiles, grid.tiles.h());
         if viscosity.len() != tiles.cells() {
             let message = format!("{} numbers for {} cells", viscosity.len(), tiles.cells());
@@ -118,10 +134,10 @@ impl ViscousSystem {
         let units = Units { mass: 1.0, beta: options.dt / (options.density * h * h), draft: options.draft };
         let mu: Vec<f32> = viscosity.par_iter().map(|m| *m as f32).collect();
         let shares = shares::of_grid(grid, solids);
-        let weights = Weights::of_grid(grid, solids, &shares, &mu, units);
+        let weights = Weights::of_grid(grid, solids, &shares, &mu, units, held, coupled);
         let rows = Rows::new(&weights)?;
         let given = Given { grid, solids, weights: &weights };
-        let rest = given.rest();
+        let rest = held.is_none() && given.rest();
         let velocity = |f: &Face| grid.velocity[f.axis as usize][f.place as usize];
         let start: Vec<f64> = rows.faces.par_iter().map(velocity).collect();
         let of = |row: usize| {
@@ -152,6 +168,46 @@ impl ViscousSystem {
     pub fn masses(&self) -> Vec<f64> {
         let mass = |f: &Face| self.weights.weight[f.place as usize].mass[f.axis as usize] as f64;
         self.rows.faces.iter().map(mass).collect()
+    }
+
+    /// Mass of one unknown, in cells of liquid.
+    pub(in crate::solver::mac) fn mass(&self, row: usize) -> f64 {
+        let f = self.rows.faces[row];
+        self.weights.weight[f.place as usize].mass[f.axis as usize] as f64
+    }
+
+    pub(in crate::solver::mac) fn diagonal(&self) -> &[f64] {
+        &self.rows.diagonal
+    }
+
+    /// What the diagonal of an unknown would be if nothing were cut: 1 + 8μΔt/(ρh²), in the plane 6.
+    pub(in crate::solver::mac) fn whole_diagonal(&self, row: usize) -> f64 {
+        let (f, tiles) = (self.rows.faces[row], &self.weights.tiles);
+        let mut below = tiles.cell(f.place as usize);
+        below[f.axis as usize] -= 1;
+        let mu = self.mu[f.place as usize].max(tiles.locate(below).map_or(0.0, |p| self.mu[p]));
+        1.0 + (2 * tiles.axes() + 2) as f64 * self.units.beta * mu as f64
+    }
+
+    /// The matrix as it is applied.
+    pub(in crate::solver::mac) fn operator(&self) -> &impl LinearOperator {
+        &self.rows
+    }
+
+    /// The row of the lower face of a cell; [`crate::grid::NONE`] if it is no unknown.
+    pub(in crate::solver::mac) fn number(&self, place: usize, axis: usize) -> u32 {
+        self.rows.number[place][axis]
+    }
+
+    /// Whether the velocity of the lower face of a cell is that of a wall.
+    pub(in crate::solver::mac) fn is_given(&self, place: usize, axis: usize) -> bool {
+        self.weights.state[place][axis] >= weights::STUCK
+    }
+
+    /// The piece of liquid that each unknown belongs to, and their number; those of fewer than `least` unknowns do
+    /// not count and have [`crate::grid::NONE`]. Pieces are joined by stress.
+    pub(in crate::solver::mac) fn pieces(&self, least: usize) -> (Vec<u32>, usize) {
+        self.rows.pieces(least)
     }
 
     /// World position of an unknown.
@@ -251,14 +307,16 @@ pub struct Diffused {
 }
 
 /// Let viscosity act on the velocities of a grid, which must be defined on all faces within a cell of liquid.
+/// Those of `held` faces stay.
 pub fn diffuse(
     grid: &mut MacGrid,
     solids: &Solids,
     viscosity: &[f64],
     options: &ViscosityOptions,
+    held: Option<&Held>,
     cancel: &Cancel,
 ) -> Result<Diffused> {
-    let system = ViscousSystem::new(grid, solids, viscosity, options)?;
+    let system = ViscousSystem::build(grid, solids, viscosity, options, held, false)?;
     if system.rows.len() == 0 {
         return Ok(Diffused { solve: None, known: std::array::from_fn(|_| grid.tiles.field(0)) });
     }

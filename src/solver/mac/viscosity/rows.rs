@@ -155,6 +155,39 @@ impl Rows {
         sum[0] + sum[1]
     }
 
+    /// The connected piece of each row, numbered in the order of their first rows, and how many there are; pieces
+    /// of fewer than `least` rows are not numbered.
+    pub(super) fn pieces(&self, least: usize) -> (Vec<u32>, usize) {
+        let mut parent: Vec<u32> = (0..self.len() as u32).collect();
+        fn root(parent: &mut [u32], mut row: u32) -> u32 {
+            while parent[row as usize] != row {
+                let above = parent[row as usize];
+                parent[row as usize] = parent[above as usize];
+                row = parent[row as usize];
+            }
+            row
+        }
+        for row in 0..self.len() {
+            for (c, _) in self.columns[row].iter().zip(&self.arms[row]).filter(|(_, w)| **w != 0.0) {
+                let (a, b) = (root(&mut parent, row as u32), root(&mut parent, *c));
+                parent[a.max(b) as usize] = a.min(b);
+            }
+        }
+        let mut size = vec![0usize; self.len()];
+        let roots: Vec<u32> = (0..self.len() as u32).map(|row| root(&mut parent, row)).collect();
+        roots.iter().for_each(|r| size[*r as usize] += 1);
+        let (mut number, mut count) = (vec![NONE; self.len()], 0);
+        let of = roots.iter().map(|r| {
+            if size[*r as usize] >= least && number[*r as usize] == NONE {
+                number[*r as usize] = count;
+                count += 1;
+            }
+            number[*r as usize]
+        });
+        let of: Vec<u32> = of.collect();
+        (of, count as usize)
+    }
+
     /// The same matrix with sorted rows.
     pub(super) fn assemble(&self) -> Result<Csr> {
         Csr::from_rows(self.len(), self.len(), |row, entries| {

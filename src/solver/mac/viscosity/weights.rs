@@ -24,6 +24,7 @@
 //! On a wall along which liquid slides only faces that look along its normal are given; the others are
 //! left free, and since the volume of the solid is not counted nothing holds them.
 
+use super::Held;
 use super::near::Near;
 use super::shares::{Shares, Sliding, of_face, step};
 use crate::field::{Solids, face_offset};
@@ -45,6 +46,9 @@ pub(super) const HELD: u8 = 3;
 const LEAST_SHARE: f32 = 1e-5;
 /// θ is at least this: a wall may seem a twentieth of a cell further away than it is.
 const LEAST_THETA: f32 = 0.05;
+/// A wall whose normal has this component along an axis lies along the grid. Round walls must not count where they
+/// happen to: liquid that slides would hang on a few faces.
+const STRAIGHT: f64 = 0.9999;
 
 /// The weights that a cell owns: of its lower faces, its centre, and the edges at its lower corner.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -98,52 +102,73 @@ pub(super) fn theta(states: [u8; 2], wall: [f32; 2]) -> Option<f32> {
 #[inline]
 fn between(outside: f32, inside: f32) -> f32 {
     let way = outside - inside;
-    if way > 0.0 { (outside / way).clamp(LEAST_THETA, 1.0) } else { 1.0 }
+    // A face that is held has no wall in front of it.
+    if way > 0.0 && inside < 0.0 { (outside / way).clamp(LEAST_THETA, 1.0) } else { 1.0 }
 }
 
 impl Weights {
-    /// The weights of a grid.
+    /// The weights of a grid; `coupled` if pressure is found with the velocities.
     pub(super) fn of_grid(
         grid: &MacGrid,
         solids: &Solids,
         shares: &Shares,
         mu: &[f32],
         units: Units,
+        held: Option<&Held>,
+        coupled: bool,
     ) -> Self {
         let wall = face_distances(grid);
-        let state = grid_states(grid, solids, shares, &wall);
+        let mut state = grid_states(grid, solids, shares, &wall, coupled);
+        if let Some(held) = held {
+            state.par_iter_mut().enumerate().for_each(|(p, state)| {
+                for (axis, state) in state.iter_mut().enumerate() {
+                    *state = if held[axis][p] && *state == UNKNOWN { HELD } else { *state };
+                }
+            });
+        }
         Self::fill(grid.tiles.clone(), shares, mu, state, wall, units)
     }
 
-    /// The weights of a coarser level, where a face is given if one of the faces in its middle is.
+    /// The weights of a coarser level. The four finer faces in the middle of a coarse one tell how far it is
+    /// from the wall, so that the wall stays where it is and the coarse liquid hangs on no more of it than
+    /// the fine one does. A face in a solid is given if one of the four is; one that a thin wall crosses as well.
     pub(super) fn coarser(&self, tiles: Tiles, shares: &Shares, mu: &[f32], units: Units) -> Self {
-        let given = |cell: [i32; 3], axis: usize| {
-            let flat = tiles.is_flat();
-            (0..4).any(|n| {
+        let flat = tiles.is_flat();
+        let middle = |cell: [i32; 3], axis: usize| {
+            let (mut distance, mut count, mut given, mut thin) = (0.0f32, 0.0f32, false, false);
+            for n in 0..4 {
                 let mut at = [2 * cell[0], 2 * cell[1], if flat { cell[2] } else { 2 * cell[2] }];
                 let [b, c] = others(axis);
                 at[b] += if flat && b == 2 { 0 } else { n & 1 };
                 at[c] += if flat && c == 2 { 0 } else { n >> 1 };
-                self.tiles.locate(at).is_some_and(|p| self.state[p][axis] >= STUCK)
-            })
+                let Some(p) = self.tiles.locate(at) else { continue };
+                let (stuck, wall) = (self.state[p][axis] >= STUCK, self.wall[p][axis]);
+                distance += wall;
+                count += 1.0;
+                given |= stuck;
+                thin |= stuck && wall >= 0.0;
+            }
+            // Half as many of the wider cells.
+            let wall = if count > 0.0 { 0.5 * distance / count } else { REACH_CELLS as f32 };
+            (wall, thin || (given && wall < 0.0))
         };
-        let mut state = tiles.field([ABSENT; 3]);
-        tiles.for_each(&mut state, |t, part| {
-            let mut near = Near::default();
+        let (mut state, mut wall) = (tiles.field([ABSENT; 3]), tiles.field([REACH_CELLS as f32; 3]));
+        let v = tiles.volume();
+        let parts = state.par_chunks_mut(v).zip(wall.par_chunks_mut(v)).enumerate();
+        parts.for_each_init(Near::default, |near, (t, (state, wall))| {
             near.load(&tiles, &shares.eighths, t);
             let base = tiles.base(t);
             each_cell(tiles.depth(), |l, at @ [i, j, k]| {
                 let cell = [base[0] + i as i32, base[1] + j as i32, base[2] + k as i32];
-                for (axis, state) in part[l].iter_mut().enumerate().take(tiles.axes()) {
-                    *state = if given(cell, axis) {
-                        STUCK
-                    } else {
-                        (of_face(&near, at, axis) > LEAST_SHARE) as u8
-                    };
+                for axis in 0..tiles.axes() {
+                    let (distance, given) = middle(cell, axis);
+                    wall[l][axis] = distance;
+                    state[l][axis] =
+                        if given { STUCK } else { (of_face(near, at, axis) > LEAST_SHARE) as u8 };
                 }
             });
         });
-        Self::fill(tiles, shares, mu, state, Vec::new(), units)
+        Self::fill(tiles, shares, mu, state, wall, units)
     }
 
     /// Weigh all places.
@@ -292,7 +317,13 @@ fn face_distances(grid: &MacGrid) -> Vec<[f32; 3]> {
 }
 
 /// Which faces of a grid are unknown and which are given.
-fn grid_states(grid: &MacGrid, solids: &Solids, shares: &Shares, wall: &[[f32; 3]]) -> Vec<[u8; 3]> {
+fn grid_states(
+    grid: &MacGrid,
+    solids: &Solids,
+    shares: &Shares,
+    wall: &[[f32; 3]],
+    coupled: bool,
+) -> Vec<[u8; 3]> {
     let (tiles, h) = (&grid.tiles, grid.tiles.h());
     let (v, sliding, thin) = (tiles.volume(), Sliding::of(solids), solids.any_thin());
     let mut state = tiles.field([ABSENT; 3]);
@@ -314,7 +345,12 @@ fn grid_states(grid: &MacGrid, solids: &Solids, shares: &Shares, wall: &[[f32; 3
                 out[l][axis] = if wall[place][axis] < 0.0 {
                     // A given face is looked at only beside liquid; elsewhere either kind will do.
                     if wet && sliding != Sliding::Nowhere {
-                        held(solids, sliding, &face(), axis, h)
+                        let free = coupled && grid.open[axis][place] > 0.0;
+                        let least = if coupled { STRAIGHT } else { 0.0 };
+                        match held(solids, sliding, &face(), axis, h, least) {
+                            HELD if free => ABSENT,
+                            state => state,
+                        }
                     } else {
                         STUCK
                     }
@@ -332,13 +368,14 @@ fn grid_states(grid: &MacGrid, solids: &Solids, shares: &Shares, wall: &[[f32; 3
     state
 }
 
-/// What a face in a solid is: stuck, held along the normal of a wall that slides, or free.
-fn held(solids: &Solids, sliding: Sliding, x: &Vec3, axis: usize, h: f64) -> u8 {
+/// What a face in a solid is: stuck, held along the normal of a wall that slides, or free. The component of
+/// the normal along the axis must be the largest, and at least `least`.
+fn held(solids: &Solids, sliding: Sliding, x: &Vec3, axis: usize, h: f64, least: f64) -> u8 {
     if !sliding.at(solids, x, h) {
         return STUCK;
     }
     let n = solids.outward(x, 0.25 * h);
     // The first of the largest components.
     let largest = (0..3).fold(0, |m, a| if n[a].abs() > n[m].abs() + 1e-9 { a } else { m });
-    if largest == axis { HELD } else { ABSENT }
+    if largest == axis && n[axis].abs() >= least { HELD } else { ABSENT }
 }

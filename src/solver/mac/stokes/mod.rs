@@ -1,0 +1,238 @@
+//! Viscosity and pressure in one solve on the tiled grid: creeping liquid, after chapter 4 of [Bat10].
+//!
+//! Projecting, letting viscosity act and projecting again is right when a step is short. When momentum crosses
+//! many cells in a step, μΔt/ρh² ≫ 1, the first pressure is that of liquid without viscosity and the second
+//! knows nothing of stress: thick liquid then spreads at a wrong speed, along walls that slide by orders of
+//! magnitude. Here both are found together. With A the matrix of [`super::viscosity`], D the sum of
+//! α u over the faces of a cell as in [`super::pressure`], and π = pΔt/(ρh) in m/s,
+//!
+//! ```text
+//!     | A  Dᵀ | | u |   | M u' − what walls give      |         −Dᵀπ: the gradient of pressure, α(π_b − π_a)
+//!     | D  0  | |−π | = | − what walls push into cells |        u': velocity before the step
+//! ```
+//!
+//! u' has been projected before, so that liquid at rest stays at rest exactly, however surface and walls cut
+//! the cells; π is what pressure still lacks. At the surface neither traction nor pressure acts: both vanish
+//! with the weights. Walls that stick give the faces in them. Along walls that slide the shares of open area
+//! keep the liquid out, oblique or not, and nothing acts along them; only a closed face that looks straight
+//! into a wall along a grid axis is given, so that liquid in the cut cell feels its own stretching.
+//!
+//! A wet cell with an open face that is no unknown of viscosity lies within a rounding of the surface; it has
+//! no pressure here, and gets its balance from the projection that follows.
+//!
+//! Solved by flexible GMRES with the block triangle (A 0; D −S). A is inverted by a few steps of conjugate
+//! gradients with the multigrid of viscosity, S after [CC88] by the sum
+//!
+//! ```text
+//!     S⁻¹ ≈ 2μΔt/(ρh²) + (D M⁻¹ Dᵀ)⁻¹,       the second by a cycle of the multigrid of pressure
+//! ```
+//!
+//! and a correction for liquid that moves as a whole ([`rigid`]). Rows of momentum are divided by what
+//! the diagonal of A is where nothing is cut, so that all residuals are velocities and thin liquid beside thick
+//! counts as much. Checked by tests/honey.rs (`…_one_solve…`), against the dense solver of
+//! [`crate::solver::stokes`] and against exact layers.
+
+mod divergence;
+mod rigid;
+
+use super::grid::MacGrid;
+use super::multigrid::Multigrid;
+use super::pressure::{Wet, imbalance, stencil};
+use super::viscosity::{Held, ViscosityOptions, ViscousSystem};
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::field::Solids;
+use crate::linalg::{KrylovParams, LinearOperator, NullSpace, Preconditioner, SolveInfo, cg, fgmres, vector};
+use divergence::Divergence;
+use rayon::prelude::*;
+use rigid::Rigid;
+
+/// Relative residual of the inner solves, and the most steps of one.
+const INNER: (f64, usize) = (0.1, 12);
+/// Directions that are kept.
+const RESTART: usize = 25;
+/// Iterations after which the solve is given up.
+const MOST: usize = 200;
+
+/// What [`creep`] found.
+pub struct Crept {
+    /// None if there was nothing to do.
+    pub solve: Option<StokesSolve>,
+    /// For each axis which faces hold liquid and have been given a new velocity.
+    pub known: [Vec<u8>; 3],
+    /// Pressure beyond that of the projection before, Pa.
+    pub pressure: Vec<f64>,
+}
+
+/// What the coupled solve did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StokesSolve {
+    pub info: SolveInfo,
+    /// Unknown velocities and pressures.
+    pub velocities: usize,
+    pub pressures: usize,
+    /// Steps of the inner solves, all together.
+    pub inner: usize,
+}
+
+/// Let viscosity and pressure act together on the velocities of a grid, which must have been projected and be
+/// defined on all faces within a cell of liquid. Those of `held` faces stay.
+pub fn creep(
+    grid: &mut MacGrid,
+    solids: &Solids,
+    viscosity: &[f64],
+    options: &ViscosityOptions,
+    held: Option<&Held>,
+    multigrid: &mut Multigrid,
+    cancel: &Cancel,
+) -> Result<Crept> {
+    let system = ViscousSystem::build(grid, solids, viscosity, options, held, true)?;
+    let known = system.write(system.start(), grid, solids);
+    let mut pressure = grid.tiles.field(0.0);
+    if system.faces().is_empty() {
+        return Ok(Crept { solve: None, known, pressure });
+    }
+    let wet = Wet::new(grid);
+    let all = stencil(grid, &wet);
+    let d = Divergence::new(grid, &wet, &all, &system)?;
+    let missing = imbalance(grid, &wet, &all, solids);
+    multigrid.rebuild(&wet.tiles, &d.poisson(&wet, &system))?;
+    cancel.check()?;
+    let (n, m) = (system.faces().len(), d.cells.len());
+    let inverse: Vec<f64> = (0..n).into_par_iter().map(|row| 1.0 / system.whole_diagonal(row)).collect();
+    let mut b: Vec<f64> = system.rhs().iter().zip(&inverse).map(|(b, i)| b * i).collect();
+    // What the unknowns carry now and what is missing to balance.
+    let mut carried = vec![0.0; m];
+    d.rows.multiply(system.start(), &mut carried);
+    b.extend(d.cells.iter().zip(&carried).map(|(c, s)| s + missing[*c as usize]));
+    let mut labels = vec![u32::MAX; n];
+    let closed = multigrid.closed_labels(&wet.tiles);
+    labels.extend(d.cells.iter().map(|c| closed[*c as usize]));
+    let null_space = NullSpace::constants(&labels)?;
+    let params = KrylovParams {
+        tolerance: options.tolerance,
+        max_iterations: MOST,
+        restart: RESTART,
+        null_space: (null_space.count() > 0).then_some(&null_space),
+        ..KrylovParams::default()
+    };
+    let mut schur = Schur {
+        viscous: d.viscous(&system),
+        poisson: multigrid,
+        cells: &d.cells,
+        field: [wet.tiles.field(0.0), wet.tiles.field(0.0)],
+    };
+    // Only what slides moves as a whole.
+    let slides = solids.walls().any(|w| !w.stick);
+    let rigid = if slides { Rigid::new(&system, &d, |r, z| schur.apply(r, z))? } else { None };
+    let saddle = Saddle { system: &system, divergence: &d, inverse: &inverse };
+    let mut x = start(&saddle, &b);
+    let mut triangle = Triangle {
+        saddle: &saddle,
+        cycle: system.preconditioner()?,
+        schur,
+        rigid,
+        r: vec![0.0; n],
+        flow: vec![0.0; m],
+        inner: 0,
+    };
+    let info = fgmres(&saddle, &mut triangle, &b, &mut x, &params, cancel)?;
+    info.require("Stokes")?;
+    let inner = triangle.inner;
+    system.write(&x[..n], grid, solids);
+    let pascal = options.density * grid.tiles.h() / options.dt;
+    let mut pi = wet.tiles.field(0.0);
+    d.cells.iter().zip(&x[n..]).for_each(|(c, p)| pi[*c as usize] = -p * pascal);
+    wet.scatter(&pi, &mut pressure);
+    Ok(Crept { solve: Some(StokesSolve { info, velocities: n, pressures: m, inner }), known, pressure })
+}
+
+/// Liquid that moves on as it did, or that rests: what leaves less to be done.
+fn start(saddle: &Saddle, b: &[f64]) -> Vec<f64> {
+    let n = saddle.system.faces().len();
+    let mut x = vec![0.0; b.len()];
+    x[..n].copy_from_slice(saddle.system.start());
+    let mut r = vec![0.0; b.len()];
+    saddle.residual(b, &x, &mut r);
+    if vector::norm(&r) > vector::norm(b) {
+        x.fill(0.0);
+    }
+    x
+}
+
+/// The matrix of the header, its rows of momentum divided by 1 + 8μΔt/(ρh²).
+struct Saddle<'a> {
+    system: &'a ViscousSystem,
+    divergence: &'a Divergence,
+    inverse: &'a [f64],
+}
+
+impl LinearOperator for Saddle<'_> {
+    fn size(&self) -> usize {
+        self.system.faces().len() + self.divergence.cells.len()
+    }
+
+    fn apply(&self, x: &[f64], y: &mut [f64]) {
+        let n = self.system.faces().len();
+        let ((u, p), (v, q)) = (x.split_at(n), y.split_at_mut(n));
+        self.system.operator().apply(u, v);
+        self.divergence.transposed.add_to(p, v);
+        v.par_iter_mut().with_min_len(4096).zip(self.inverse).for_each(|(v, i)| *v *= i);
+        self.divergence.rows.multiply(u, q);
+    }
+}
+
+/// S⁻¹, but for rigid motions.
+struct Schur<'a> {
+    /// 2μΔt/(ρh²) of each cell.
+    viscous: Vec<f64>,
+    poisson: &'a mut Multigrid,
+    cells: &'a [u32],
+    /// Fields of the wet tiles.
+    field: [Vec<f64>; 2],
+}
+
+impl Schur<'_> {
+    fn apply(&mut self, r: &[f64], z: &mut [f64]) {
+        let [wet, wet_z] = &mut self.field;
+        self.cells.iter().zip(r).for_each(|(c, r)| wet[*c as usize] = *r);
+        self.poisson.apply(wet, wet_z);
+        for (k, z) in z.iter_mut().enumerate() {
+            *z = wet_z[self.cells[k] as usize] + self.viscous[k] * r[k];
+        }
+    }
+}
+
+/// The inverse of the block triangle.
+struct Triangle<'a, C: Preconditioner> {
+    saddle: &'a Saddle<'a>,
+    cycle: C,
+    schur: Schur<'a>,
+    rigid: Option<Rigid>,
+    r: Vec<f64>,
+    flow: Vec<f64>,
+    inner: usize,
+}
+
+impl<C: Preconditioner> Preconditioner for Triangle<'_, C> {
+    fn apply(&mut self, r: &[f64], z: &mut [f64]) {
+        let Saddle { system, divergence, inverse } = self.saddle;
+        let (r_u, r_p) = r.split_at(inverse.len());
+        let (z_u, z_p) = z.split_at_mut(inverse.len());
+        self.r.par_iter_mut().with_min_len(4096).zip(r_u).zip(*inverse).for_each(|((s, r), i)| *s = r / i);
+        let params = KrylovParams { tolerance: INNER.0, max_iterations: INNER.1, ..KrylovParams::default() };
+        z_u.fill(0.0);
+        match cg(system.operator(), &mut self.cycle, &self.r, z_u, &params, &Cancel::new()) {
+            Ok(info) => self.inner += info.iterations,
+            // A poor direction does no harm; the outer method sees the true residual.
+            Err(_) => self.cycle.apply(&self.r, z_u),
+        }
+        // z_p = S⁻¹(D z_u − r_p).
+        divergence.rows.multiply(z_u, &mut self.flow);
+        self.flow.iter_mut().zip(r_p).for_each(|(f, r)| *f -= r);
+        self.schur.apply(&self.flow, z_p);
+        if let Some(rigid) = &self.rigid {
+            rigid.correct(&self.flow, z_p);
+        }
+    }
+}
