@@ -48,6 +48,19 @@ static const char *theDsFile = R"THEDSFILE(
             help    "How thick the liquid is, as dynamic viscosity: water 0.001, oil 0.1, honey 10, ketchup 50. It is physical: size, resolution and frame rate do not change its meaning. Unit: Pa.s. Cost: Above about 0.01 a viscosity solve each substep, often as long as the pressure solve. When: For everything thicker than water. May be animated: melting is a falling curve."
         }
         parm {
+            name    "flow"
+            cppname "Flow"
+            label   "Flow"
+            type    ordinal
+            default { "0" }
+            menu {
+                "auto" "Auto"
+                "splashy" "Splashy"
+                "thick" "Thick"
+            }
+            help    "How pressure and viscosity are found: Splashy one after the other, Thick in one solve, Auto whichever is right for thickness, substep and walls; the report tells which. Cost: Thick takes two to three times as long to solve as Splashy. When: Thick when honey, icing or lava spreads or slides at the wrong speed; Splashy to draft it."
+        }
+        parm {
             name    "surface_tension"
             cppname "SurfaceTension"
             label   "Surface Tension"

@@ -7,6 +7,7 @@
 namespace meniscus::node {
 
 inline constexpr const char *items_preset[] = {"custom", "ethanol", "water", "seawater", "mercury", "milk", "blood", "olive_oil", "glycerin", "chocolate", "honey_35c", "honey_20c", "ketchup", "lava", nullptr};
+inline constexpr const char *items_flow[] = {"auto", "splashy", "thick", nullptr};
 inline constexpr const char *items_source_mode[] = {"initial", "emit", nullptr};
 inline constexpr const char *items_wall[] = {"auto", "stick", "slide", "peel", nullptr};
 inline constexpr const char *items_collider_look[] = {"solid", "glass", "hidden", nullptr};
@@ -26,6 +27,7 @@ inline constexpr Row rows[] = {
     {"preset", "preset", "Preset", "", Type::Menu, Of::Scene, Effect::Fill, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "custom", items_preset, "", true, true},
     {"density", "density", "Density", "kg/m^3", Type::Float, Of::Scene, Effect::Simulation, false, "liquids[0].density", 1.0, false, 0.0, {1000.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"viscosity", "viscosity", "Viscosity", "Pa.s", Type::Float, Of::Scene, Effect::Simulation, true, "liquids[0].viscosity", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "viscosity", true, true},
+    {"flow", "flow", "Flow", "", Type::Menu, Of::Scene, Effect::Simulation, false, "simulator.flow", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "auto", items_flow, "", true, true},
     {"surface_tension", "surface_tension", "Surface Tension", "N/m", Type::Float, Of::Scene, Effect::Simulation, true, "liquids[0].surface_tension", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"particle_separation", "particlesep", "Particle Separation", "m", Type::Float, Of::Scene, Effect::Simulation, false, "resolution.cell", 2.0, false, 0.0, {0.01, 0.0, 0.0}, "", nullptr, "", true, false},
     {"divisions", "divisions", "Resolution Divisions", "", Type::Int, Of::Scene, Effect::Simulation, false, "resolution.divisions", 1.0, false, 0.0, {64.0, 0.0, 0.0}, "", nullptr, "", false, true},

@@ -186,7 +186,7 @@ pub fn slide_block(_: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for (viscosity, substeps) in [(1e3, 1), (1e4, 8), (1e5, 1)] {
         let scene = json!({"meniscus": 1, "frames": [1, 3], "fps": 24,
-            "domain": {"min": [-0.15, 0, 0], "max": [0.15, 0.1, cell]}, "resolution": {"cell": cell},
+            "domain": {"min": [-0.15, 0, 0], "max": [0.15, 0.1, cell], "wall": "slide"}, "resolution": {"cell": cell},
             "liquids": [{"viscosity": viscosity}],
             "initial": [{"shape": {"box": {"min": [-size, 0, -1], "max": [size, size, 1]}}}],
             "simulator": {"substeps_min": substeps}});
@@ -237,12 +237,14 @@ pub fn spinning_drop(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
             "velocity_gradient": [[0, -1.5, 0], [0.5, 0, 0], [0, 0, 0]]}],
         "simulator": {"transfer": "apic"}});
     let mut sim = simulation(scene, &TriMesh::default())?;
+    // Before the first step nothing is yet in the affine motion of the particles.
+    advance(&mut sim, 1, cancel, |_, _| {})?;
     let start = spin(&sim);
-    advance(&mut sim, effort.pick(24, 12), cancel, |_, _| {})?;
+    advance(&mut sim, effort.pick(23, 12), cancel, |_, _| {})?;
     Ok(vec![Figure::new("spinning-drop-momentum", spin(&sim) / start, 1.0, 0.01)])
 }
 
-/// Angular momentum about z over density, with the affine motion of the particles.
+/// Angular momentum of the particles about z over density.
 fn spin(sim: &Simulation) -> f64 {
     let p = sim.particles();
     let one = |i: usize| {

@@ -52,7 +52,7 @@ const INNER: (f64, usize) = (0.1, 12);
 /// Directions that are kept.
 const RESTART: usize = 25;
 /// Iterations after which the solve is given up.
-const MOST: usize = 200;
+const MOST: usize = 60;
 
 /// What [`creep`] found.
 pub struct Crept {

@@ -13,7 +13,11 @@
 //! Gauss–Seidel through the colours before the coarse correction and one in the opposite order after it
 //! make the cycle symmetric and positive definite. Everything is kept in f32; a colour is computed from
 //! the others in parallel, so the bits do not depend on the threads. The idea is that of [AHB19], with
-//! coloured relaxation everywhere instead of boxes along the boundary.
+//! coloured relaxation instead of boxes along the boundary.
+//!
+//! Coarse cells know cut cells only on the average, so what is left there is left to the fine level: the faces
+//! that are cut, beside a wall or at the surface, and their neighbours, are relaxed twice more before the first
+//! sweep and after the last.
 
 use super::rows::{COLOURS, Rows};
 use super::shares::{self, Shares};
@@ -28,6 +32,10 @@ use rayon::prelude::*;
 const BOTTOM_UNKNOWNS: usize = 300;
 /// A coarse level must be smaller than this share of the one above it.
 const LEAST_GAIN: f64 = 0.6;
+/// Sweeps over the rim before and after those over all.
+const RIM_SWEEPS: usize = 2;
+/// A face with less than this share of its mass is cut.
+const WHOLE: f32 = 0.999;
 /// Sweeps over the bottom when it cannot be factored.
 const BOTTOM_SWEEPS: usize = 30;
 
@@ -36,6 +44,8 @@ const BOTTOM_SWEEPS: usize = 30;
 struct Level {
     rows: Rows,
     inverse: Vec<f32>,
+    /// The rows of each colour along walls and surface.
+    rim: [Vec<u32>; COLOURS],
     /// From the next level to this one and back; without entries on the last level.
     prolong: Csr<f32>,
     restrict: Csr<f32>,
@@ -61,7 +71,7 @@ impl Cycle {
         mu: &[f32],
         units: Units,
     ) -> Result<Self> {
-        let mut levels = vec![Level::new(rows.clone())];
+        let mut levels = vec![Level::new(rows.clone(), weights, units)];
         let (mut tiles, mut coarse_shares, mut coarse_mu) = shares::coarsen(&weights.tiles, shares, mu);
         let (mut finer, mut units) = (None::<Weights>, units);
         while levels[levels.len() - 1].rows.len() > BOTTOM_UNKNOWNS {
@@ -80,8 +90,8 @@ impl Cycle {
             levels[fine].restrict = prolong.transpose();
             levels[fine].prolong = prolong;
             (tiles, coarse_shares, coarse_mu) = shares::coarsen(&made.tiles, &coarse_shares, &coarse_mu);
+            levels.push(Level::new(rows, &made, units));
             finer = Some(made);
-            levels.push(Level::new(rows));
         }
         let last = &levels[levels.len() - 1].rows;
         let bottom = if last.len() <= 2 * BOTTOM_UNKNOWNS { factor(last) } else { None };
@@ -103,6 +113,7 @@ impl Cycle {
             let (fine, coarse) = self.levels.split_at_mut(l + 1);
             let fine = &mut fine[l];
             fine.x.fill(0.0);
+            (0..RIM_SWEEPS).for_each(|_| fine.sweep_rim(false));
             fine.sweep(false);
             fine.residual();
             fine.restrict.multiply(&fine.r, &mut coarse[0].b);
@@ -113,6 +124,7 @@ impl Cycle {
             let fine = &mut fine[l];
             fine.prolong.add_to(&coarse[0].x, &mut fine.x);
             fine.sweep(true);
+            (0..RIM_SWEEPS).for_each(|_| fine.sweep_rim(true));
         }
     }
 
@@ -151,11 +163,12 @@ impl Preconditioner for Cycle {
 }
 
 impl Level {
-    fn new(rows: Rows) -> Self {
+    fn new(rows: Rows, weights: &Weights, units: Units) -> Self {
         let n = rows.len();
+        let rim = rim(&rows, weights, units);
         let inverse = rows.diagonal.iter().map(|d| (1.0 / d) as f32).collect();
         let zero = || vec![0.0; n];
-        Self { rows, inverse, x: zero(), b: zero(), r: zero(), ..Self::default() }
+        Self { rows, inverse, rim, x: zero(), b: zero(), r: zero(), ..Self::default() }
     }
 
     /// Relax the colours one after the other, or in the opposite order.
@@ -174,6 +187,20 @@ impl Level {
         }
     }
 
+    /// Relax the rows of the rim, colour after colour.
+    fn sweep_rim(&mut self, back: bool) {
+        for n in 0..COLOURS {
+            let colour = if back { COLOURS - 1 - n } else { n };
+            let Self { rows, inverse, rim, x, b, r, .. } = self;
+            let chosen = &rim[colour];
+            r[..chosen.len()].par_iter_mut().with_min_len(CHUNK).zip(chosen).for_each(|(r, row)| {
+                let row = *row as usize;
+                *r = (b[row] - rows.pull(row, x)) * inverse[row];
+            });
+            chosen.iter().zip(&*r).for_each(|(row, r)| x[*row as usize] = *r);
+        }
+    }
+
     /// r ← b − A x.
     fn residual(&mut self) {
         let Self { rows, x, b, r, .. } = self;
@@ -184,6 +211,25 @@ impl Level {
             }
         });
     }
+}
+
+/// The rows of each colour that are cut or lack a neighbour, and the neighbours of these.
+fn rim(rows: &Rows, weights: &Weights, units: Units) -> [Vec<u32>; COLOURS] {
+    let arms = match (units.draft, weights.tiles.is_flat()) {
+        (true, flat) => 6 - 2 * flat as usize,
+        (false, flat) => 14 - 6 * flat as usize,
+    };
+    let cut = |row: usize| {
+        let f = rows.faces[row];
+        let mass = weights.weight[f.place as usize].mass[f.axis as usize];
+        mass < WHOLE * units.mass || rows.neighbours(row).count() < arms
+    };
+    let own: Vec<bool> = (0..rows.len()).into_par_iter().with_min_len(CHUNK).map(cut).collect();
+    let near = |row: &usize| own[*row] || rows.neighbours(*row).any(|c| own[c as usize]);
+    std::array::from_fn(|colour| {
+        let all = rows.start[colour]..rows.start[colour + 1];
+        all.into_par_iter().with_min_len(CHUNK).filter(near).map(|row| row as u32).collect()
+    })
 }
 
 /// The factors of the last level, if it has any.

@@ -155,6 +155,12 @@ impl Rows {
         sum[0] + sum[1]
     }
 
+    /// The rows that a row meets.
+    pub(super) fn neighbours(&self, row: usize) -> impl Iterator<Item = u32> {
+        let arms = self.columns[row].iter().zip(&self.arms[row]);
+        arms.filter(|(_, w)| **w != 0.0).map(|(c, _)| *c)
+    }
+
     /// The connected piece of each row, numbered in the order of their first rows, and how many there are; pieces
     /// of fewer than `least` rows are not numbered.
     pub(super) fn pieces(&self, least: usize) -> (Vec<u32>, usize) {
