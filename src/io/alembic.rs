@@ -15,12 +15,14 @@
 //! ```
 //!
 //! Faces run clockwise seen from outside, against our counter-clockwise. Velocities are in metres a second, time
-//! is the frame over the frame rate. Frames go out one by one, so a long shot needs the memory of one frame.
+//! is the frame over the frame rate. Equal samples stand once. Frames go out one by one, so a long shot needs the
+//! memory of one frame.
 //! Checked by tests/formats/read_back.py with alembic3d, the reference library, and with Blender.
 
 use crate::error::{Error, Result};
 use crate::geometry::TriMesh;
 use crate::math::{Aabb, Vec3};
+use std::collections::HashMap;
 use std::io::{self, Seek, SeekFrom, Write};
 
 /// Marks a place as data.
@@ -83,7 +85,7 @@ pub fn write(
     frames: &[i64],
     mut read: impl FnMut(i64) -> Result<TriMesh>,
 ) -> Result<()> {
-    let mut file = Ogawa { out, at: 0 };
+    let mut file = Ogawa { out, at: 0, seen: HashMap::new() };
     let failed = |e: io::Error| Error::Io { path: "Alembic".into(), message: e.to_string() };
     file.begin().map_err(failed)?;
     let kinds = content.properties();
@@ -122,6 +124,8 @@ fn times(fps: f64, frames: &[i64]) -> Vec<u8> {
 struct Ogawa<'a, W: Write + Seek> {
     out: &'a mut W,
     at: u64,
+    /// Where samples stand, by hash and length.
+    seen: HashMap<([u8; 16], usize), u64>,
 }
 
 impl<W: Write + Seek> Ogawa<'_, W> {
@@ -161,10 +165,16 @@ impl<W: Write + Seek> Ogawa<'_, W> {
     /// One frame of a property.
     fn sample(&mut self, kind: &Kind, mesh: &TriMesh, places: &mut Vec<u64>) -> io::Result<()> {
         let values = values(kind, mesh);
-        let mut bytes = Vec::with_capacity(16 + values.len());
-        bytes.extend(hash(&values));
-        bytes.extend(values);
-        places.push(self.data(&bytes)?);
+        let key = (hash(&values), values.len());
+        let place = match self.seen.get(&key) {
+            Some(place) => *place,
+            None => {
+                let place = self.data(&[&key.0[..], &values].concat())?;
+                self.seen.insert(key, place);
+                place
+            }
+        };
+        places.push(place);
         if kind.shape == 2 {
             places.push(DATA);
         }

@@ -67,7 +67,14 @@ fn simulate(wedge: &Wedge) -> Vec<String> {
     for (sweep, name) in wedge.sweeps.iter().zip(parameters(wedge)) {
         arguments.extend(["--set".into(), format!("{}={{{{Task.Param.{name}}}}}", sweep.path)]);
     }
-    arguments.extend(words(&["-o", "{{Param.Out}}/{{Task.Param.Task}}", "--resume", "--progress", "openjd"]));
+    arguments.extend(words(&[
+        "-o",
+        "{{Param.Out}}/{{Task.Param.Task}}",
+        "--resume",
+        "--no-report",
+        "--progress",
+        "openjd",
+    ]));
     arguments
 }
 

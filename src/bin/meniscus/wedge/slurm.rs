@@ -52,7 +52,7 @@ case "${{SLURM_ARRAY_TASK_ID:-0}}" in
 esac
 case "$1" in
     simulate)
-        "$MENISCUS" run scene/scene.json "${{set[@]}}" -o "out/$name" --resume --progress json &
+        "$MENISCUS" run scene/scene.json "${{set[@]}}" -o "out/$name" --resume --no-report --progress json &
         # The signal goes to this shell first and must reach the command.
         child=$!
         trap 'kill -TERM $child' TERM
