@@ -4,7 +4,7 @@ use super::support::box_of_one_metre;
 use meniscus::Cancel;
 use meniscus::math::Vec3;
 use meniscus::mesh::bcc::{Edges, Lattice, OctreeCell};
-use meniscus::solver::bcc::{Cut, Embedded, LatticeVelocity, open_shares, reconstruct};
+use meniscus::solver::bcc::{Carrier, Cut, Embedded, LatticeVelocity, open_shares, reconstruct};
 
 fn lattice(depth: u32, wants: impl Fn(&OctreeCell) -> bool + Sync) -> Lattice {
     box_of_one_metre(Vec3::repeat(-0.5), depth, wants)
@@ -213,4 +213,18 @@ fn still_water_is_still_after_many_steps() {
         let left = embedded.graph.velocity.iter().fold(0.0f64, |m, u| m.max(u.abs()));
         assert!(left < 1e-12 * gravity.norm().sqrt(), "{left}");
     }
+}
+
+#[test]
+fn every_face_of_an_equal_lattice_is_found_again() {
+    let (old, new) = (graded(), graded());
+    let edges = Edges::new(&old);
+    let known = vec![true; old.faces.cells.len()];
+    let faces = meniscus::linalg::cases::random_vector(known.len(), 6);
+    let cells = reconstruct(&old, &faces, &known, 0).unwrap();
+    let field = LatticeVelocity::new(&old, &edges, cells).unwrap();
+    let carrier = Carrier { lattice: &old, field: &field, faces: &faces, known: &known, blend: 1.0 };
+    let carried = carrier.carry(&new, 0.0, |_| true);
+    let lost = carried.iter().zip(&faces).filter(|(a, b)| (*a - *b).abs() > 1e-12).count();
+    assert_eq!(lost, 0, "of {}", faces.len());
 }

@@ -52,7 +52,8 @@ impl Carrier<'_> {
             return self.known[face].then(|| self.faces[face]);
         }
         let pair = target.faces.cells[face].map(|c| target.circumcentres[c as usize]);
-        let cell = self.lattice.tets.cell[self.lattice.locate(&target.face_crossing(face))] as usize;
+        // The middle lies inside the face, so the tet found there has it; the crossing may lie on its rim, where many meet.
+        let cell = self.lattice.tets.cell[self.lattice.locate(&target.face_middle(face))] as usize;
         let places = |f: usize| self.lattice.faces.cells[f].map(|c| self.lattice.circumcentres[c as usize]);
         for &f in self.lattice.faces_of(cell).iter().filter(|f| self.known[**f as usize]) {
             let f = f as usize;
