@@ -257,7 +257,7 @@ fn faces_of(drop: &Drop) -> (Vec<bool>, Vec<f64>) {
     let (mut known, mut mass) = (vec![false; faces], vec![1.0; faces]);
     for (g, &f) in embedded.faces.iter().enumerate() {
         known[f as usize] = true;
-        mass[f as usize] = embedded.graph.area[g] * embedded.graph.length[g].max(1e-3);
+        mass[f as usize] = embedded.graph.area[g] * embedded.graph.length[g];
     }
     (known, mass)
 }

@@ -57,8 +57,10 @@ impl Bcc {
             };
             along(0).max(along(1)).max(along(2))
         });
+        // What restoring the markers changes is the tracker's error, not liquid that left.
+        let gone = before - surface.measure()[0];
         surface.restore()?;
-        self.next.expected -= before - surface.measure()[0];
+        self.next.expected -= gone;
         Ok(())
     }
 
@@ -68,8 +70,8 @@ impl Bcc {
             let surface = &mut self.next.surface;
             let [before, _] = surface.measure();
             surface.unite(&inflow.bounds, inflow.distance);
-            surface.restore()?;
             let gave = surface.measure()[0] - before;
+            surface.restore()?;
             self.next.emitted[inflow.index] += gave;
             self.next.expected += gave;
         }

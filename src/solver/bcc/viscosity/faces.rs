@@ -9,22 +9,31 @@
 //! H reproduces rigid motions, so D̂ leaves them alone. M is the mass that the pressure gives a face. Nothing is multiplied out.
 //! Where walls hold vertices, v = P H u + g, and PKP stands for K. What lies in the kernel of H is not damped.
 //!
-//! The inverse is approximated by the formula of Woodbury with (H M⁻¹Hᵀ)⁻¹ ≈ N, the masses of the vertices, and one
-//! cycle of their multigrid for (N + ΔtK)⁻¹:
+//! The inverse is approximated by the formula of Woodbury with (H M⁻¹Hᵀ)⁻¹ ≈ N, and one cycle of the multigrid of the
+//! vertices for (N + ΔtK)⁻¹:
 //!
 //! ```text
 //!     z = M⁻¹r − M⁻¹Hᵀ (N − N (N + ΔtK)⁻¹ N) H M⁻¹r
 //! ```
 //!
-//! which is M⁻¹ on the kernel of H and what a step of the vertices does elsewhere.
+//! which is M⁻¹ on the kernel of H and what a step of the vertices does elsewhere. It is positive definite if N ≤ (H M⁻¹Hᵀ)⁻¹.
+//! N is the masses of the vertices over the largest eigenvalue of their product with H M⁻¹Hᵀ: one in the deep, more where a vertex at
+//! the surface is read off few and light faces. Faces that the surface all but touches have at least [`LEAST_MASS`] of
+//! their whole mass: else they would outweigh all others.
 
 use super::nodal::{NodalSolver, NodalViscosity};
 use super::transfer::FacesToNodes;
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::linalg::{KrylovParams, LinearOperator, Preconditioner, SolveInfo, cg};
-use crate::math::Vec3;
+use crate::math::{Vec3, ordered_sum};
 use rayon::prelude::*;
+
+/// The least share of a face's mass that counts.
+pub(super) const LEAST_MASS: f64 = 0.1;
+/// Rounds of the power method, and how far above what it finds the eigenvalue may lie.
+const ROUNDS: usize = 12;
+const MARGIN: f64 = 1.3;
 
 /// The equations of the faces.
 pub struct FaceViscosity<'a> {
@@ -37,7 +46,8 @@ pub struct FaceViscosity<'a> {
 impl FaceViscosity<'_> {
     /// Change the velocities of the known faces.
     pub fn solve(&self, velocity: &mut Vec<f64>, tolerance: f64, cancel: &Cancel) -> Result<SolveInfo> {
-        let mut cycle = Lifted { faces: self, solver: self.system.solver()? };
+        let light = 1.0 / self.largest();
+        let mut cycle = Lifted { faces: self, solver: self.system.solver_of(light)?, light };
         cancel.check()?;
         let given: Vec<Vec3> = self.system.holds.iter().map(|h| h.given()).collect();
         let mut pull = self.system.forces(&given);
@@ -46,6 +56,34 @@ impl FaceViscosity<'_> {
         let b: Vec<f64> = (0..self.mass.len()).map(|f| self.mass[f] * velocity[f] - lost[f]).collect();
         let params = KrylovParams { tolerance, ..KrylovParams::default() };
         cg(self, &mut cycle, &b, velocity, &params, cancel)
+    }
+
+    /// The largest eigenvalue of the vertices' masses times H M⁻¹Hᵀ, and a little more.
+    fn largest(&self) -> f64 {
+        let mut v: Vec<Vec3> =
+            (0..self.system.nodes.len()).map(|i| Vec3::repeat(1.0 + (i % 3) as f64)).collect();
+        let mut found = 1.0f64;
+        for _ in 0..ROUNDS {
+            self.free(&mut v);
+            let mut faces = self.to_nodes.transpose(&v);
+            faces.par_iter_mut().zip(self.mass).for_each(|(u, m)| *u /= m);
+            let mut next = self.free_nodes(&faces);
+            next.par_iter_mut().zip(&self.system.mass).for_each(|(v, m)| *v *= *m);
+            // The product is symmetric in the scalar product that masses divide.
+            let size = |a: &[Vec3], b: &[Vec3]| {
+                let of = |i: usize| a[i].dot(&b[i]) / self.system.mass[i];
+                ordered_sum(a.len(), |r| r.map(of).sum())
+            };
+            let (own, turned) = (size(&v, &v), size(&v, &next));
+            if !(own > 0.0 && turned > 0.0) {
+                break;
+            }
+            found = found.max(turned / own);
+            let scale = 1.0 / size(&next, &next).sqrt();
+            next.par_iter_mut().for_each(|v| *v *= scale);
+            v = next;
+        }
+        MARGIN * found
     }
 
     /// Keep of vectors at nodes what is free there.
@@ -77,6 +115,8 @@ impl LinearOperator for FaceViscosity<'_> {
 struct Lifted<'a> {
     faces: &'a FaceViscosity<'a>,
     solver: NodalSolver,
+    /// What is left of the masses of vertices.
+    light: f64,
 }
 
 impl Preconditioner for Lifted<'_> {
@@ -84,9 +124,10 @@ impl Preconditioner for Lifted<'_> {
         let FaceViscosity { system, mass, to_nodes } = self.faces;
         z.par_iter_mut().enumerate().for_each(|(f, z)| *z = r[f] / mass[f]);
         let mut moved = self.faces.free_nodes(z);
-        moved.par_iter_mut().zip(&system.mass).for_each(|(v, m)| *v *= *m);
+        let light = self.light;
+        moved.par_iter_mut().zip(&system.mass).for_each(|(v, m)| *v *= *m * light);
         let mut after = self.solver.precondition(system, &moved);
-        after.par_iter_mut().zip(&moved).zip(&system.mass).for_each(|((a, b), m)| *a = b - *a * *m);
+        after.par_iter_mut().zip(&moved).zip(&system.mass).for_each(|((a, b), m)| *a = b - *a * (*m * light));
         self.faces.free(&mut after);
         let back = to_nodes.transpose(&after);
         z.par_iter_mut().enumerate().for_each(|(f, z)| *z -= back[f] / mass[f]);

@@ -127,7 +127,12 @@ impl<'a> NodalViscosity<'a> {
 
     /// The matrix with its hierarchy.
     pub fn solver(&self) -> Result<NodalSolver> {
-        let matrix = BlockCsr::from_rows(self.rows.len(), |r, row| self.write_row(r, row))?;
+        self.solver_of(1.0)
+    }
+
+    /// The same with this share of the masses.
+    pub(super) fn solver_of(&self, light: f64) -> Result<NodalSolver> {
+        let matrix = BlockCsr::from_rows(self.rows.len(), |r, row| self.write_row(r, light, row))?;
         let single: Csr = matrix.to_csr()?;
         let ratio = |&i: &u32| self.diagonal(i as usize) / self.mass[i as usize];
         let ratio = self.rows.iter().map(ratio).fold(1.0, f64::max);
@@ -147,12 +152,12 @@ impl<'a> NodalViscosity<'a> {
     }
 
     /// Row r of blocks, P(M + ΔtK)P, and on the diagonal as much again where directions are held.
-    fn write_row(&self, r: usize, row: &mut Vec<(u32, [[f64; 3]; 3])>) {
+    fn write_row(&self, r: usize, light: f64, row: &mut Vec<(u32, [[f64; 3]; 3])>) {
         let i = self.rows[r] as usize;
         let free = &self.holds[i].free;
         let is_free = |hold: &Hold| hold.free == Mat3::identity();
         let all_free = is_free(&self.holds[i]);
-        let own = free * self.mass[i] + (Mat3::identity() - free) * self.diagonal(i);
+        let own = free * (light * self.mass[i]) + (Mat3::identity() - free) * self.diagonal(i);
         row.push((r as u32, array(&own)));
         for (e, k) in self.at(i) {
             let element = &self.elements[e];

@@ -13,7 +13,7 @@
 //! short as a face, of area A, decays in a step by 1/(1 + π²μΔt/(ρA)), so `blend` lets what vertices cannot see decay
 //! like that: it is `flip` in water and `pic` in honey. All leave rigid motions as they are, since B H does.
 
-use super::faces::FaceViscosity;
+use super::faces::{FaceViscosity, LEAST_MASS};
 use super::nodal::NodalViscosity;
 use super::transfer::{FacesToNodes, to_face};
 use super::{Hold, Thick, ThickOptions};
@@ -73,7 +73,9 @@ pub fn thicken(
     cancel.check()?;
     let to_nodes = FacesToNodes::new(thick.lattice, known, &system);
     let info = if coupling == Coupling::Faces {
-        FaceViscosity { system: &system, to_nodes: &to_nodes, mass }.solve(
+        let whole = |f: usize| thick.lattice.area_vector(f).norm() * thick.lattice.dual_edge(f).norm();
+        let mass: Vec<f64> = (0..faces).into_par_iter().map(|f| mass[f].max(LEAST_MASS * whole(f))).collect();
+        FaceViscosity { system: &system, to_nodes: &to_nodes, mass: &mass }.solve(
             velocity,
             options.tolerance,
             cancel,
