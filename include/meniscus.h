@@ -7,7 +7,8 @@
 /* Meniscus simulates liquids for pictures. This is all that a program needs to know.
 
    Two doors. The simulation: a scene in JSON becomes a simulation, which is stepped frame by frame and read
-   through named flat arrays (mns_simulation_...). The pieces: a grid of your own, one solve, no scene (mns_grid_...).
+   through named flat arrays (mns_simulation_...). The pieces: a grid or a lattice of
+   tetrahedra of your own, one solve, no scene (mns_grid_..., mns_lattice_...).
 
    Units     Metres, kilograms, seconds, pascal. Y is up. Distances are negative inside. In a scene, positions are in
              scene units of unit_length metres; everything that comes out is in metres.
@@ -75,6 +76,15 @@
 /* Version of this header: 10000 major + 100 minor + patch. Compare it with mns_version(). */
 #define MNS_VERSION 100
 
+/* As MNS_COUPLING_FLIP where liquid is thin and MNS_COUPLING_PIC where it is thick. The default. */
+#define MNS_COUPLING_BLEND 0
+/* Faces receive the change at the vertices. */
+#define MNS_COUPLING_FLIP 1
+/* Faces receive the velocity at the vertices. */
+#define MNS_COUPLING_PIC 2
+/* The equations are solved for the faces themselves. */
+#define MNS_COUPLING_FACES 3
+
 /* Say nothing. */
 #define MNS_LOG_NONE 0
 /* Calls that failed. */
@@ -101,6 +111,12 @@
  time on several threads; the others need it alone and give MNS_ERROR_BUSY at once if it is in use.
  */
 typedef struct mns_grid mns_grid;
+
+/*
+ Tetrahedra over a box, small where asked and larger elsewhere, with fields for one solve. Functions that take it as
+ const may run at the same time on several threads; the others need it alone and give MNS_ERROR_BUSY if it is in use.
+ */
+typedef struct mns_lattice mns_lattice;
 
 /*
  A running simulation. Functions that take it as const may run at the same time on several threads;
@@ -187,6 +203,40 @@ typedef struct mns_stokes_options {
     /* Relative residual at which the solve stops, between 0 and 1. */
     double tolerance;
 } mns_stokes_options;
+
+/* The box of a lattice. Fill with mns_lattice_options_init. */
+typedef struct mns_lattice_options {
+    /* sizeof(mns_lattice_options). */
+    uint32_t struct_size;
+    /* Threads to use; 0 for all. */
+    uint32_t threads;
+    /* The widest cells along x, y, z. */
+    uint32_t cells[3];
+    /* How often a cell may be halved, at most 16. */
+    uint32_t depth;
+    /* Lower corner of the box, metres. */
+    double origin[3];
+    /* Width of the widest cells, metres. */
+    double cell;
+} mns_lattice_options;
+
+/* What a solve on a lattice is told. Fill with mns_lattice_solve_options_init. */
+typedef struct mns_lattice_solve_options {
+    /* sizeof(mns_lattice_solve_options). */
+    uint32_t struct_size;
+    /* One of MNS_COUPLING_...; for viscosity. */
+    int32_t coupling;
+    /* 0: liquid sticks to solids; 1: it slides along them; for viscosity. */
+    int32_t slide;
+    /* 0. */
+    int32_t reserved;
+    /* Length of the step, seconds. */
+    double dt;
+    /* Relative residual at which the solve stops, between 0 and 1. */
+    double tolerance;
+    /* kg/m^3. */
+    double density;
+} mns_lattice_solve_options;
 
 /*
  Receives one message: its level and UTF-8 text without a line end, valid during the call. Runs on the
@@ -423,6 +473,84 @@ int32_t mns_version(void);
 
 /* How the library was built, as JSON: version, target, simulators, whether checks are on. Static text. */
 const char *mns_build_info(void);
+
+/*
+ Fill the options of a lattice with defaults: 4 x 4 x 4 cells of 1/4 m from the origin, halved three times at most.
+ `size` is sizeof(mns_lattice_options) of the caller's header.
+ */
+mns_result mns_lattice_options_init(struct mns_lattice_options *options,
+                                    size_t size);
+
+/*
+ Fill the options of a solve with defaults: a step of 1/24 s, tolerance 1e-8, 1000 kg/m^3, the coupling blend, walls that
+ stick. `size` is sizeof(mns_lattice_solve_options) of the caller's header.
+ */
+mns_result mns_lattice_solve_options_init(struct mns_lattice_solve_options *options,
+                                          size_t size);
+
+/*
+ Build a lattice over a box. `sizing` may be NULL: then all cells are as fine as depth allows. Else it holds f32 or f64 x 4
+ (x, y, z, width): the cell at each of these points is at most so wide, metres; cells grow by a factor of two at a
+ time away from them. `out` receives the handle, to be ended with mns_lattice_destroy; it is NULL after an error.
+ */
+mns_result mns_lattice_create(const struct mns_lattice_options *options,
+                              const struct mns_array *sizing,
+                              struct mns_lattice **out);
+
+/* End a lattice and wait for its threads. NULL is allowed and does nothing; MNS_ERROR_BUSY while another thread uses it. */
+mns_result mns_lattice_destroy(struct mns_lattice *lattice);
+
+/*
+ Set a field (copied). Arrays are f32 or f64, in the order of mns_lattice_positions of the same name.
+
+     liquid_distance   vertices   m, negative in liquid; continue it linearly into solids
+     solid_distance    vertices   m, negative in solid; no solids if never set
+     solid_velocity    vertices   x 3, m/s; at rest if never set
+     velocity          faces      m/s along "normal" of mns_lattice_field; at rest if never set
+     viscosity         tets       Pa s, or one value for all; 1 if never set
+     pressure          cells      Pa, the first guess of a solve; 0 if never set
+
+ The sides of the box let nothing through.
+ */
+mns_result mns_lattice_set(struct mns_lattice *lattice, const char *name, const struct mns_array *values);
+
+/*
+ Solve for the pressure that makes the velocities keep the liquid's volume and stay out of solids, and apply it.
+ `info` may be NULL. Afterwards read pressure, velocity and known.
+ Errors: INVALID (a field is missing or a number is absurd), DIVERGED, CANCELLED: the fields are as they were.
+ */
+mns_result mns_lattice_solve_pressure(struct mns_lattice *lattice,
+                                      const struct mns_lattice_solve_options *options,
+                                      struct mns_solve_info *info);
+
+/*
+ Apply viscosity to the velocities, implicitly, with no traction at the free surface, so that any step is stable. It is
+ solved at vertices, with the stress 2 mu e of each tetrahedron. Pressure and volume are not looked at. `info` may be NULL.
+ Afterwards read velocity and known.
+ Errors: INVALID, DIVERGED, CANCELLED: the fields are as they were.
+ */
+mns_result mns_lattice_solve_viscosity(struct mns_lattice *lattice,
+                                       const struct mns_lattice_solve_options *options,
+                                       struct mns_solve_info *info);
+
+/* Ask the solve that is running on a lattice to stop; it returns MNS_ERROR_CANCELLED. May be called from any thread. */
+mns_result mns_lattice_interrupt(const struct mns_lattice *lattice);
+
+/*
+ A field of mns_lattice_set or one of the following, as a flat view that is borrowed until the lattice changes or ends. A
+ field that was never set is empty.
+
+     known         faces   bytes: 1 on faces whose velocity the last solve has set
+     normal        faces   f64 x 3: the direction along which the velocity counts
+     tets                  u32 x 4: the vertices of each tetrahedron
+     face_vertices         u32 x 4: round each face; the first again at the end of a triangle
+ */
+mns_result mns_lattice_field(const struct mns_lattice *lattice,
+                             const char *name,
+                             struct mns_array *out);
+
+/* Where the values of a field sit, f64 x 3, in the order of the field; borrowed until the lattice ends. */
+mns_result mns_lattice_positions(const struct mns_lattice *lattice, const char *name, struct mns_array *out);
 
 /*
  Send messages up to a level to a callback, for the whole process; NULL (or MNS_LOG_NONE) for silence,

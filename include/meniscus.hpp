@@ -345,6 +345,77 @@ private:
     mns_grid *handle_ = nullptr;
 };
 
+/// Tetrahedra over a box for one solve, small where asked.
+class Lattice {
+public:
+    /// The widest cells along x, y, z, each halved `depth` times at most; `sizing` holds x, y, z and the width wanted
+    /// there, point after point, and without any all cells are as fine as they may be.
+    Lattice(const std::array<uint32_t, 3> &cells, const std::array<double, 3> &origin, double cell, unsigned depth,
+            const std::vector<double> &sizing = {}, unsigned threads = 0) {
+        check_version();
+        mns_lattice_options options = detail::sized<mns_lattice_options>();
+        options.threads = threads;
+        options.depth = depth;
+        for (int a = 0; a < 3; ++a) {
+            options.cells[a] = cells[static_cast<std::size_t>(a)];
+            options.origin[a] = origin[static_cast<std::size_t>(a)];
+        }
+        options.cell = cell;
+        mns_array points = array(sizing.data(), sizing.size() / 4, 4);
+        check(mns_lattice_create(&options, sizing.empty() ? nullptr : &points, &handle_));
+    }
+    Lattice(Lattice &&other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
+    Lattice &operator=(Lattice &&other) noexcept {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    Lattice(const Lattice &) = delete;
+    Lattice &operator=(const Lattice &) = delete;
+    ~Lattice() { mns_lattice_destroy(handle_); }
+
+    /// Set a field; see mns_lattice_set for names and sizes.
+    template <class T> void set(const char *name, const std::vector<T> &values, int width = 1) {
+        mns_array a = array(values.data(), values.size() / static_cast<std::size_t>(width), width);
+        check(mns_lattice_set(handle_, name, &a));
+    }
+    void set(const char *name, double value) {
+        mns_array a = array(&value, 1);
+        check(mns_lattice_set(handle_, name, &a));
+    }
+    static mns_lattice_solve_options options(double dt) {
+        mns_lattice_solve_options options;
+        check(mns_lattice_solve_options_init(&options, sizeof options));
+        options.dt = dt;
+        return options;
+    }
+    mns_solve_info solve_pressure(const mns_lattice_solve_options &options) {
+        mns_solve_info info = detail::sized<mns_solve_info>();
+        check(mns_lattice_solve_pressure(handle_, &options, &info));
+        return info;
+    }
+    mns_solve_info solve_viscosity(const mns_lattice_solve_options &options) {
+        mns_solve_info info = detail::sized<mns_solve_info>();
+        check(mns_lattice_solve_viscosity(handle_, &options, &info));
+        return info;
+    }
+    void interrupt() const { check(mns_lattice_interrupt(handle_)); }
+    template <class T = double> View<T> field(const char *name) const {
+        mns_array a;
+        check(mns_lattice_field(handle_, name, &a));
+        return View<T>(a);
+    }
+    /// Where the values of a field sit: x, y, z of each.
+    View<double> positions(const char *name) const {
+        mns_array a;
+        check(mns_lattice_positions(handle_, name, &a));
+        return View<double>(a);
+    }
+    mns_lattice *handle() const { return handle_; }
+
+private:
+    mns_lattice *handle_ = nullptr;
+};
+
 } // namespace meniscus
 
 #endif

@@ -1,6 +1,6 @@
 //! The C header: it says what the library does, and every C and C++ compiler accepts it.
 
-use meniscus::ffi::{array::*, records::*};
+use meniscus::ffi::{array::*, lattice::*, records::*};
 use std::fs;
 use std::mem::{offset_of, size_of};
 use std::path::PathBuf;
@@ -155,10 +155,13 @@ fn c_and_rust_agree_on_every_struct() {
         mns_grid_options { struct_size, threads, cells, reserved, origin, cell }
         mns_pressure_options { struct_size, scheme, dt, tolerance, expansion }
         mns_stokes_options { struct_size, reserved, dt, tolerance }
+        mns_lattice_options { struct_size, threads, cells, depth, origin, cell }
+        mns_lattice_solve_options { struct_size, coupling, slide, reserved, dt, tolerance, density }
         mns_solve_info { struct_size, iterations, residual, closed_regions, refused_inflow, unknowns }
     );
     let structs = header().matches("typedef struct mns_").count()
         - header().matches("typedef struct mns_grid mns_grid;").count()
+        - header().matches("typedef struct mns_lattice mns_lattice;").count()
         - header().matches("typedef struct mns_simulation mns_simulation;").count();
     assert_eq!(facts.iter().filter(|f| f.1 == "sizeof").count(), structs);
     let mut text = String::from("#include \"meniscus.h\"\n");

@@ -14,12 +14,14 @@ Arrays that come out are views of the library's memory: they are valid until the
 from ._command import command
 from ._library import Error, build_info, version
 from .grid import Grid, SolveInfo
+from .lattice import Lattice
 from .simulation import Estimate, Progress, Simulation, estimate
 
 __all__ = [
     "Error",
     "Estimate",
     "Grid",
+    "Lattice",
     "Progress",
     "Simulation",
     "SolveInfo",

@@ -119,6 +119,29 @@ class StokesOptions(ctypes.Structure):
     ]
 
 
+class LatticeOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("threads", ctypes.c_uint32),
+        ("cells", ctypes.c_uint32 * 3),
+        ("depth", ctypes.c_uint32),
+        ("origin", ctypes.c_double * 3),
+        ("cell", ctypes.c_double),
+    ]
+
+
+class LatticeSolveOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("coupling", ctypes.c_int32),
+        ("slide", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("dt", ctypes.c_double),
+        ("tolerance", ctypes.c_double),
+        ("density", ctypes.c_double),
+    ]
+
+
 class SolveInfoRecord(ctypes.Structure):
     _fields_ = [
         ("struct_size", ctypes.c_uint32),
@@ -164,6 +187,14 @@ _FUNCTIONS = {
     "mns_grid_interrupt": [_handle],
     "mns_grid_field": [_handle, _text, _array],
     "mns_grid_positions": [_handle, _text, _array],
+    "mns_lattice_create": [ctypes.POINTER(LatticeOptions), _array, ctypes.POINTER(_handle)],
+    "mns_lattice_destroy": [_handle],
+    "mns_lattice_set": [_handle, _text, _array],
+    "mns_lattice_solve_pressure": [_handle, ctypes.POINTER(LatticeSolveOptions), ctypes.POINTER(SolveInfoRecord)],
+    "mns_lattice_solve_viscosity": [_handle, ctypes.POINTER(LatticeSolveOptions), ctypes.POINTER(SolveInfoRecord)],
+    "mns_lattice_interrupt": [_handle],
+    "mns_lattice_field": [_handle, _text, _array],
+    "mns_lattice_positions": [_handle, _text, _array],
 }
 
 

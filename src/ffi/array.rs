@@ -62,6 +62,7 @@ elements! {
     u64, MNS_TYPE_U64, 1;
     u8, MNS_TYPE_U8, 1;
     [u32; 3], MNS_TYPE_U32, 3;
+    [u32; 4], MNS_TYPE_U32, 4;
     [i32; 3], MNS_TYPE_I32, 3;
     [f64; 8], MNS_TYPE_F64, 8;
     Vec3, MNS_TYPE_F64, 3;

@@ -17,6 +17,7 @@ pub mod grid;
 mod guard;
 mod handle;
 pub mod info;
+pub mod lattice;
 pub mod log;
 mod pointer;
 pub mod records;

@@ -4,6 +4,7 @@ use super::super::array::*;
 use super::super::fault::*;
 use super::super::grid::*;
 use super::super::info::*;
+use super::super::lattice::*;
 use super::super::log::*;
 use super::super::records::*;
 use super::super::scene::*;
@@ -14,10 +15,11 @@ use super::{SCENE, reals};
 use std::ffi::{CString, c_char};
 use std::ptr::{null, null_mut};
 
-/// A simulation and a grid to work on, and places for results.
+/// A simulation, a grid and a lattice to work on, and places for results.
 pub struct Stage {
     pub simulation: *mut mns_simulation,
     pub grid: *mut mns_grid,
+    pub lattice: *mut mns_lattice,
     pub file: CString,
     /// The state of the simulation, which is also in the file.
     state: Vec<u8>,
@@ -27,7 +29,7 @@ pub struct Stage {
 
 impl Stage {
     pub fn new() -> Self {
-        let (mut simulation, mut grid) = (null_mut(), null_mut());
+        let (mut simulation, mut grid, mut lattice) = (null_mut(), null_mut(), null_mut());
         let options = mns_grid_options { cells: [4, 4, 1], cell: 0.25, threads: 1, ..fresh() };
         let phi: Vec<f64> = (0..16).map(|i| (i / 4) as f64 * 0.25 - 0.6).collect();
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
@@ -43,9 +45,17 @@ impl Stage {
             assert_eq!(mns_simulation_save(simulation, &mut saved), MNS_OK);
             assert_eq!(mns_grid_create(&options, &mut grid), MNS_OK);
             assert_eq!(mns_grid_set(grid, c"liquid_distance".as_ptr(), &reals(&phi)), MNS_OK);
+            let options = mns_lattice_options { cells: [2; 3], cell: 0.5, depth: 1, threads: 1, ..fresh() };
+            assert_eq!(mns_lattice_create(&options, null(), &mut lattice), MNS_OK);
+            let mut at = reals(&[]);
+            let name = c"liquid_distance".as_ptr();
+            assert_eq!(mns_lattice_positions(lattice, name, &mut at), MNS_OK);
+            let at = std::slice::from_raw_parts(at.data.cast::<[f64; 3]>(), at.count);
+            let level: Vec<f64> = at.iter().map(|x| x[1] - 0.6).collect();
+            assert_eq!(mns_lattice_set(lattice, name, &reals(&level)), MNS_OK);
             std::slice::from_raw_parts(saved.data.cast::<u8>(), saved.count).to_vec()
         };
-        Self { simulation, grid, file, state, array: reals(&[]), second: reals(&[]) }
+        Self { simulation, grid, lattice, file, state, array: reals(&[]), second: reals(&[]) }
     }
 }
 
@@ -55,6 +65,7 @@ impl Drop for Stage {
         unsafe {
             mns_simulation_destroy(self.simulation);
             mns_grid_destroy(self.grid);
+            mns_lattice_destroy(self.lattice);
         }
         let _ = std::fs::remove_file(self.file.to_str().unwrap());
     }
@@ -220,5 +231,39 @@ pub const EXPORTS: &[Export] = &[
     }),
     export!(mns_grid_positions, 3, |s, n| {
         mns_grid_positions(p(0, n, s.grid), p(1, n, c"velocity_x".as_ptr()), m(2, n, &mut s.array))
+    }),
+    export!(mns_lattice_options_init, 1, |_s, n| {
+        mns_lattice_options_init(m(0, n, &mut fresh()), size_of::<mns_lattice_options>())
+    }),
+    export!(mns_lattice_solve_options_init, 1, |_s, n| {
+        mns_lattice_solve_options_init(m(0, n, &mut fresh()), size_of::<mns_lattice_solve_options>())
+    }),
+    export!(mns_lattice_create, 2, |_s, n| {
+        let mut out = null_mut();
+        let options = mns_lattice_options { cells: [1; 3], cell: 0.5, depth: 1, threads: 1, ..fresh() };
+        let sizing = reals(&[0.1, 0.1, 0.1, 0.25]).grouped(4);
+        let code = mns_lattice_create(p(0, n, &options), &sizing, m(1, n, &mut out));
+        mns_lattice_destroy(out);
+        code
+    }),
+    export!(mns_lattice_destroy, 0, |s, _n| mns_lattice_destroy(s.lattice)),
+    export!(mns_lattice_set, 3, |s, n| {
+        let name = p(1, n, c"viscosity".as_ptr());
+        mns_lattice_set(m(0, n, s.lattice), name, p(2, n, &reals(&[9.0])))
+    }),
+    export!(mns_lattice_solve_pressure, 2, |s, n| {
+        let options = mns_lattice_solve_options { dt: 0.01, tolerance: 1e-6, density: 1e3, ..fresh() };
+        mns_lattice_solve_pressure(m(0, n, s.lattice), p(1, n, &options), &mut fresh())
+    }),
+    export!(mns_lattice_solve_viscosity, 2, |s, n| {
+        let options = mns_lattice_solve_options { dt: 0.01, tolerance: 1e-6, density: 1e3, ..fresh() };
+        mns_lattice_solve_viscosity(m(0, n, s.lattice), p(1, n, &options), &mut fresh())
+    }),
+    export!(mns_lattice_interrupt, 1, |s, n| mns_lattice_interrupt(p(0, n, s.lattice))),
+    export!(mns_lattice_field, 3, |s, n| {
+        mns_lattice_field(p(0, n, s.lattice), p(1, n, c"tets".as_ptr()), m(2, n, &mut s.array))
+    }),
+    export!(mns_lattice_positions, 3, |s, n| {
+        mns_lattice_positions(p(0, n, s.lattice), p(1, n, c"velocity".as_ptr()), m(2, n, &mut s.array))
     }),
 ];

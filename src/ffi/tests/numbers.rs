@@ -3,6 +3,7 @@
 use super::super::array::*;
 use super::super::fault::*;
 use super::super::grid::*;
+use super::super::lattice::*;
 use super::super::log::mns_log_set;
 use super::super::records::*;
 use super::super::simulation::*;
@@ -66,6 +67,41 @@ fn absurd_reals_are_answered() {
             unsafe {
                 answered(mns_grid_solve_viscosity(stage.grid, &o, null_mut()), "mns_grid_solve_viscosity");
                 answered(mns_grid_solve_stokes(stage.grid, &o, null_mut()), "mns_grid_solve_stokes");
+            }
+        }
+        for place in 0..4 {
+            let mut out = null_mut();
+            let mut o = mns_lattice_options { cells: [1; 3], cell: 0.5, depth: 1, threads: 1, ..fresh() };
+            let mut point = [0.1, 0.1, 0.1, 0.2];
+            point[place] = value;
+            if place < 3 {
+                o.origin[place] = value
+            } else {
+                o.cell = value
+            }
+            // SAFETY: all pointers are valid.
+            unsafe {
+                answered(mns_lattice_create(&o, null(), &mut out), "mns_lattice_create");
+                mns_lattice_destroy(out);
+                o = mns_lattice_options { cells: [1; 3], cell: 0.5, depth: 1, threads: 1, ..fresh() };
+                let sizing = reals(&point).grouped(4);
+                answered(mns_lattice_create(&o, &sizing, &mut out), "sizing");
+                mns_lattice_destroy(out);
+            }
+        }
+        for place in 0..3 {
+            let mut o = mns_lattice_solve_options { dt: 0.01, tolerance: 1e-6, density: 1e3, ..fresh() };
+            *[&mut o.dt, &mut o.tolerance, &mut o.density][place] = value;
+            // SAFETY: all pointers are valid.
+            unsafe {
+                answered(
+                    mns_lattice_solve_pressure(stage.lattice, &o, null_mut()),
+                    "mns_lattice_solve_pressure",
+                );
+                answered(
+                    mns_lattice_solve_viscosity(stage.lattice, &o, null_mut()),
+                    "mns_lattice_solve_viscosity",
+                );
             }
         }
         let thick = Stage::new();
@@ -159,6 +195,25 @@ fn absurd_whole_numbers_are_answered() {
                 mns_simulation_set_geometry(stage.simulation, value, c"post".as_ptr(), &fresh(), 1),
                 "kind",
             );
+            let o = mns_lattice_solve_options {
+                coupling: value,
+                slide: value,
+                dt: 0.01,
+                tolerance: 1e-6,
+                density: 1e3,
+                ..fresh()
+            };
+            answered(mns_lattice_solve_viscosity(stage.lattice, &o, null_mut()), "coupling");
+            let o = mns_lattice_options {
+                cells: [value as u32, 2, 2],
+                depth: value as u32,
+                cell: 0.1,
+                threads: 1,
+                ..fresh()
+            };
+            let mut lattice = null_mut();
+            answered(mns_lattice_create(&o, null(), &mut lattice), "lattice cells");
+            mns_lattice_destroy(lattice);
             mns_result_name(value);
             let settings = mns_settings { threads: value as u32 % 9, memory_limit: value as u64, ..fresh() };
             let mut out = null_mut();

@@ -1,11 +1,13 @@
 //! The discrete equations on the graded lattice.
 
+mod block;
 mod carry;
 mod embedded;
 mod reconstruct;
 mod velocity;
 mod viscosity;
 
+pub use block::{LatticeBlock, LatticeField, LatticeSolve, Seat};
 pub use carry::Carrier;
 pub use embedded::{Cut, Embedded, open_shares};
 pub use reconstruct::{extend, fit_cells, reconstruct};
