@@ -1,5 +1,5 @@
 //! A frame that is stopped on its way ends, later, where it would have ended; a saved state that is damaged is
-//! refused; numbers that blow up leave the last good state.
+//! refused; a solve that fails leaves the last good state.
 
 use meniscus::Error;
 use meniscus::scene::Scene;
@@ -89,18 +89,19 @@ fn every_damage_of_a_checkpoint_is_refused() {
 }
 
 #[test]
-fn numbers_that_blow_up_are_tried_in_shorter_steps_and_leave_the_last_good_state() {
-    // A tenth of a millimetre to the cell and a million kilometres a second: after any of the steps that are tried the liquid
-    // is where no grid has numbers any more.
-    let json = r#"{"meniscus": 1, "frames": [1, 9], "resolution": {"cell": 1e-4}, "simulator": {"substeps_max": 1},
-        "initial": [{"shape": {"box": {"min": [0, 0, 0], "max": [0.001, 0.001, 0.001]}}, "velocity": [1e9, 0, 0]}]}"#;
+fn a_solve_that_cannot_converge_is_tried_in_shorter_steps_and_leaves_the_last_good_state() {
+    // A column of 240 cells has a condition of some 10⁴, so rounding alone leaves more than the 10⁻¹⁴ that are asked for:
+    // the solve cannot converge, however short the step.
+    let json = r#"{"meniscus": 1, "frames": [1, 9], "domain": {"min": [0, 0, 0], "max": [0.08, 3.0, 0.08]},
+        "resolution": {"cell": 0.01}, "simulator": {"pressure_tolerance": 1e-14},
+        "initial": [{"shape": {"box": {"min": [0, 0, 0], "max": [0.08, 2.4, 0.08]}}, "velocity": [0.3, 0, 0.1]}]}"#;
     let scene = Scene::from_json(json).unwrap();
     let mut simulation =
         Simulation::new(&scene, &|_| unreachable!("no meshes"), &Settings::default()).unwrap();
     let before = simulation.save();
     let error = simulation.advance_frame(&mut |_| false).unwrap_err();
     let Error::Diverged { message, .. } = &error else { panic!("{error:?}") };
-    for part in ["frame 2", "substep 1", "s down to"] {
+    for part in ["frame 2", "in substep", "residual", "s down to"] {
         assert!(message.contains(part), "{message}");
     }
     println!("{error}");
@@ -110,5 +111,5 @@ fn numbers_that_blow_up_are_tried_in_shorter_steps_and_leave_the_last_good_state
     simulation.load(&before).unwrap();
     assert_eq!(simulation.save(), before);
     simulation.load(&after).unwrap();
-    assert!(simulation.advance_frame(&mut |_| false).is_err(), "and it says the same again");
+    assert_eq!(simulation.save(), after, "and what had been done of the frame can be saved too");
 }
