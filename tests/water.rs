@@ -208,3 +208,31 @@ fn a_cup_without_thickness_holds_its_water_while_it_tips() {
         assert!(report.volume_error().abs() < 0.02, "{}", report.volume_error());
     }
 }
+
+#[test]
+fn a_sink_swallows_liquid_like_an_open_side_and_the_ledger_knows() {
+    let tank = |end: f64, more: &str| {
+        simulation(&format!(
+            r#"{{"meniscus": 1, "frames": [1, 60], "domain": {{"min": [0,0,0], "max": [{end}, 0.3, 0.1] {more},
+                "resolution": {{"cell": 0.0125}},
+                "initial": [{{"shape": {{"box": {{"min": [0,0,0], "max": [0.25, 0.2, 0.1]}}}}}}]}}"#
+        ))
+    };
+    let sink =
+        r#"}, "sinks": [{"name": "drain", "shape": {"box": {"min": [0.3, 0, 0], "max": [0.4, 0.3, 0.1]}}}]"#;
+    let (mut swallowed, mut open) = (tank(0.4, sink), tank(0.3, r#", "sides": {"x_max": "open"}}"#));
+    for _ in 0..4 {
+        let [a, b] = [run(&mut swallowed, 3), run(&mut open, 3)];
+        assert!(a.volume_error().abs() < 0.02, "{} of {} l", a.litres, a.litres_expected);
+        // Both are a wall of air at x = 0.3, to half a cell of the five litres' length of 20 cells.
+        assert!(
+            (a.litres - b.litres).abs() < 0.025 * 5.0,
+            "{} l with a sink, {} l with an open side",
+            a.litres,
+            b.litres
+        );
+        assert!(!swallowed.particles().position.iter().any(|x| x.x > 0.3));
+    }
+    let left = swallowed.report().litres;
+    assert!(left < 4.0, "{left} l are left");
+}

@@ -3,7 +3,7 @@
 //! Positions, sizes of shapes and velocities are in scene units (`unit_length` metres each, seconds);
 //! everything whose unit is named in its documentation is in that unit whatever `unit_length` says.
 
-use super::{Body, Collider, Emitter, Force, Fps, Keyed, Liquid, Volume, Wall};
+use super::{Body, Collider, Emitter, Force, Fps, Keyed, Liquid, Sink, Volume, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,9 @@ pub struct Scene {
     /// Shapes that pour liquid.
     #[serde(default)]
     pub emitters: Vec<Emitter>,
+    /// Shapes that swallow liquid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sinks: Vec<Sink>,
     /// Solids that liquid flows round: at rest, moved by keys, or deforming.
     #[serde(default)]
     pub colliders: Vec<Collider>,
@@ -95,6 +98,7 @@ impl Default for Scene {
             liquids: Vec::new(),
             initial: Vec::new(),
             emitters: Vec::new(),
+            sinks: Vec::new(),
             colliders: Vec::new(),
             bodies: Vec::new(),
             forces: Vec::new(),

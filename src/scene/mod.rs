@@ -23,7 +23,7 @@ pub use description::{
 pub use edit::{nearest, printable, set};
 pub use fps::Fps;
 pub use keyed::{Blend, Keyed};
-pub use objects::{Body, Collider, Emitter, Force, Joint, Liquid, Look, Volume, Wall};
+pub use objects::{Body, Collider, Emitter, Force, Joint, Liquid, Look, Sink, Volume, Wall};
 pub use parse::MAX_SCENE_BYTES;
 pub use preflight::{Finding, Severity};
 pub use presets::{PRESETS, Preset, preset};

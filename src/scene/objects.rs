@@ -104,6 +104,26 @@ pub struct Emitter {
     pub active: Keyed<bool>,
 }
 
+/// A shape that swallows liquid: what comes into it is gone, and its pressure is that of the air.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sink {
+    /// Name for messages.
+    #[serde(default)]
+    pub name: String,
+    /// The region that is kept empty while the sink is active; it must be closed and some cells thick.
+    pub shape: ShapeSpec,
+    /// Where the shape stands, relative to `parent` if there is one.
+    #[serde(default)]
+    pub transform: Transform,
+    /// Name of a collider that the sink moves with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Whether it swallows.
+    #[serde(default = "yes")]
+    pub active: Keyed<bool>,
+}
+
 /// A solid that the liquid does not move.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -47,6 +47,9 @@ impl Scene {
         for (i, name) in self.emitters.iter_mut().map(|e| &mut e.name).enumerate() {
             name_it(name, "emitter", i);
         }
+        for (i, name) in self.sinks.iter_mut().map(|s| &mut s.name).enumerate() {
+            name_it(name, "sink", i);
+        }
     }
 }
 

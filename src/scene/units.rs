@@ -22,6 +22,9 @@ impl Scene {
             place(u, &mut emitter.shape, &mut emitter.transform);
             emitter.velocity = keyed(u, &emitter.velocity);
         }
+        for sink in &mut scene.sinks {
+            place(u, &mut sink.shape, &mut sink.transform);
+        }
         for collider in &mut scene.colliders {
             place(u, &mut collider.shape, &mut collider.transform);
         }

@@ -6,7 +6,7 @@
 use super::edit::{excerpt, nearest, printable};
 use super::{
     Blend, Body, Domain, Force, Joint, Keyed, Liquid, PRESETS, Resolution, SCENE_VERSION, Scene, ShapeSpec,
-    Transform,
+    Sink, Transform,
 };
 use crate::error::{Error, Result};
 use crate::math::{Aabb, Vec3};
@@ -123,6 +123,9 @@ impl Scene {
         for i in 0..self.emitters.len() {
             self.check_emitter(i, &names)?;
         }
+        for (i, sink) in self.sinks.iter().enumerate() {
+            check_sink(&format!("sinks[{i}]"), sink, &names)?;
+        }
         Ok(())
     }
 
@@ -140,12 +143,7 @@ impl Scene {
         if let Some(total) = e.total_ml {
             range(&format!("{path}.total_ml"), total, 0.0, 1e15)?;
         }
-        match &e.parent {
-            Some(parent) if !solids.contains(parent.as_str()) => {
-                Err(missing(&format!("{path}.parent"), "collider or body", parent, solids.iter().copied()))
-            }
-            _ => Ok(()),
-        }
+        check_parent(&path, e.parent.as_deref(), solids)
     }
 
     fn check_liquid_name(&self, path: &str, name: Option<&str>) -> Result<()> {
@@ -233,6 +231,26 @@ impl Scene {
             }
         }
         Ok(())
+    }
+}
+
+fn check_sink(path: &str, sink: &Sink, solids: &BTreeSet<&str>) -> Result<()> {
+    text(&format!("{path}.name"), &sink.name)?;
+    placed(path, &sink.shape, &sink.transform)?;
+    keys(&format!("{path}.active"), &sink.active)?;
+    if sink.shape.by_frame() {
+        let message = "a sink takes its samples all at once; leave by_frame out";
+        return Err(Error::scene(format!("{path}.shape"), message));
+    }
+    check_parent(path, sink.parent.as_deref(), solids)
+}
+
+fn check_parent(path: &str, parent: Option<&str>, solids: &BTreeSet<&str>) -> Result<()> {
+    match parent {
+        Some(parent) if !solids.contains(parent) => {
+            Err(missing(&format!("{path}.parent"), "collider or body", parent, solids.iter().copied()))
+        }
+        _ => Ok(()),
     }
 }
 

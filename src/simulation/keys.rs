@@ -36,6 +36,9 @@ impl Simulation {
         for (source, now) in self.sources.iter_mut().zip(&scene.emitters) {
             source.set_spec(now);
         }
+        for (sink, now) in self.sinks.iter_mut().zip(&scene.sinks) {
+            sink.set_spec(now);
+        }
         (self.given, self.scene) = (given, scene);
         // What was at rest was measured once and for all.
         let moves = self.world.colliders.iter().map(|c| c.is_animated());

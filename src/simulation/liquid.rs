@@ -26,6 +26,20 @@ pub struct Inflow<'a> {
     pub liquid: u8,
 }
 
+/// A sink during one substep.
+pub struct Outflow<'a> {
+    /// Signed distance to the region that is kept empty.
+    pub distance: &'a (dyn Fn(&Vec3) -> f64 + Sync),
+    pub bounds: Aabb,
+}
+
+impl Outflow<'_> {
+    /// Whether what is at x is swallowed.
+    pub fn takes(&self, x: &Vec3) -> bool {
+        self.bounds.contains(x) && (self.distance)(x) < 0.0
+    }
+}
+
 /// Acceleration from position and velocity.
 pub type ForceField<'a> = dyn Fn(&Vec3, &Vec3) -> Vec3 + Sync + 'a;
 
@@ -42,6 +56,7 @@ pub struct Step<'a> {
     /// Surface tension, N/m.
     pub tension: f64,
     pub inflows: &'a [Inflow<'a>],
+    pub outflows: &'a [Outflow<'a>],
     /// Dynamic viscosity of each liquid of the scene, Pa·s; empty without any.
     pub viscosity: &'a [f64],
     /// Bodies that liquid moves; the last of the solids.

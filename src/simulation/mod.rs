@@ -40,10 +40,10 @@ use clock::{Clock, MANY_SUBSTEPS};
 use feed::Feed;
 use forces::Forces;
 use form::Object;
-use liquid::{Inflow, Liquid, Step};
+use liquid::{Inflow, Liquid, Outflow, Step};
 use mac::{InitialVolume, Mac, MacOptions};
 use report::{ColliderPose, Estimate, FrameReport, Limit, Progress, STAGES};
-use sources::Source;
+use sources::{Sink, Source};
 use state::{Reader, Writer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -90,6 +90,7 @@ pub struct Simulation {
     world: World,
     bodies: Bodies,
     sources: Vec<Source>,
+    sinks: Vec<Sink>,
     /// Meshes that are handed over frame by frame.
     feeds: Vec<Feed>,
     liquid: Box<dyn Liquid>,
@@ -115,17 +116,17 @@ impl Simulation {
         let files = read_files(&scene, meshes)?;
         let frame = scene.frames[0];
         // Distances are measured in the pool too: nothing may wake threads that the host has not granted.
-        let (world, bodies, sources, feeds, liquid) = pool.install(|| {
+        let (world, bodies, sources, sinks, feeds, liquid) = pool.install(|| {
             let read =
                 |file: &str| files.get(file).cloned().ok_or_else(|| Error::geometry(file, "no such mesh"));
             let loader = Loader { scene: &scene, meshes: &read };
             let world = World::new(&scene, &loader)?;
             let bodies = Bodies::new(&loader)?;
-            let (sources, feeds) = (Source::all(&loader)?, Feed::all(&loader)?);
+            let (sources, sinks, feeds) = (Source::all(&loader)?, Sink::all(&loader)?, Feed::all(&loader)?);
             let regions = initial_regions(&loader)?;
             let solids = solids_at(&scene, &world, &bodies, frame as f64)?;
             let liquid = start(&scene, &solids, &regions, sources.len())?;
-            Ok::<_, Error>((world, bodies, sources, feeds, liquid))
+            Ok::<_, Error>((world, bodies, sources, sinks, feeds, liquid))
         })?;
         Ok(Self {
             due: vec![0.0; sources.len()],
@@ -135,6 +136,7 @@ impl Simulation {
             world,
             bodies,
             sources,
+            sinks,
             feeds,
             liquid,
             frame,
@@ -175,9 +177,12 @@ impl Simulation {
             litres: 1e3 * self.liquid.amount().volume,
         });
         let cancel = self.cancel.clone();
-        let Self { scene, world, bodies, sources, liquid, due, frame, unfinished, settings, pool, .. } = self;
+        let Self {
+            scene, world, bodies, sources, sinks, liquid, due, frame, unfinished, settings, pool, ..
+        } = self;
         let liquid = liquid.as_mut();
-        let mut frame_work = FrameWork { scene, world, bodies, sources, liquid, due, unfinished, settings };
+        let mut frame_work =
+            FrameWork { scene, world, bodies, sources, sinks, liquid, due, unfinished, settings };
         let report =
             watch::run(pool, &cancel, &progress, watch, || frame_work.run(*frame, &cancel, &progress))?;
         self.frame += 1;
@@ -318,6 +323,7 @@ struct FrameWork<'a> {
     world: &'a World,
     bodies: &'a mut Bodies,
     sources: &'a [Source],
+    sinks: &'a [Sink],
     liquid: &'a mut dyn Liquid,
     due: &'a mut [f64],
     unfinished: &'a mut Option<Clock>,
@@ -445,6 +451,14 @@ impl FrameWork<'_> {
                 liquid: self.sources[*index].liquid,
             })
             .collect();
+        let mut swallow = Vec::new();
+        for sink in self.sinks {
+            swallow.extend(sink.at(&self.world.colliders, to, cancel)?);
+        }
+        let depths: Vec<_> = swallow.iter().map(|p| move |x: &Vec3| p.distance(x)).collect();
+        let outflows = swallow.iter().zip(&depths);
+        let outflows: Vec<Outflow> =
+            outflows.map(|(p, distance)| Outflow { distance, bounds: p.bounds() }).collect();
         let local = |x: &Vec3, v: &Vec3| forces.local(x, v);
         let world = Step {
             dt,
@@ -453,6 +467,7 @@ impl FrameWork<'_> {
             force: if forces.has_local() { Some(&local) } else { None },
             tension: tension(self.scene, to),
             inflows: &inflows,
+            outflows: &outflows,
             viscosity: &viscosities(self.scene, to),
             bodies: &bodies,
             cancel,
@@ -509,6 +524,7 @@ fn viscosity(scene: &Scene, frame: f64) -> f64 {
 fn read_files(scene: &Scene, meshes: &MeshSource) -> Result<BTreeMap<String, TriMesh>> {
     let colliders = scene.colliders.iter().map(|c| &c.shape).chain(scene.bodies.iter().map(|b| &b.shape));
     let sources = scene.initial.iter().map(|v| &v.shape).chain(scene.emitters.iter().map(|e| &e.shape));
+    let sources = sources.chain(scene.sinks.iter().map(|s| &s.shape));
     let mut files = BTreeMap::new();
     for file in colliders.chain(sources).flat_map(|s| s.files()) {
         if !files.contains_key(file) {

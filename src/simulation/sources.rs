@@ -4,6 +4,8 @@
 //! then steered by what was really given: after each substep the emitter compares the volume in the
 //! ledger with the volume that was due, so that the stated rate and total are met. The first filling
 //! of the region is not waited for; it counts towards the total.
+//!
+//! Sinks are regions that are kept empty: a hole in the liquid at the pressure of the air.
 
 use super::form::{self, Object};
 use super::world::{Collider, Loader, named};
@@ -50,17 +52,7 @@ impl Source {
         let name = named(&spec.name, "emitter", index);
         let form = loader.form(&spec.shape, &name, spec.transform.scale)?;
         let object = Object { name, form, transform: spec.transform.clone(), container: false };
-        let parent = match &spec.parent {
-            None => None,
-            Some(wanted) => {
-                Some(scene.colliders.iter().position(|c| c.name == *wanted).ok_or_else(|| {
-                    Error::scene(
-                        format!("emitters[{index}].parent"),
-                        format!("there is no collider named '{wanted}'"),
-                    )
-                })?)
-            }
-        };
+        let parent = parent_of(scene, spec.parent.as_deref(), &format!("emitters[{index}]"))?;
         let volume = measure(&object, scene.frames[0] as f64)?;
         let liquid = scene.liquid(spec.liquid.as_deref()).unwrap_or(0) as u8;
         Ok(Self { object, spec: spec.clone(), parent, volume, liquid })
@@ -94,11 +86,7 @@ impl Source {
         if self.object.is_absent() || !self.spec.active.at(frame) || given >= total * (1.0 - 1e-9) {
             return Ok(None);
         }
-        let parent = self.parent.map_or(Pose::identity(), |p| colliders[p].object.transform.pose(frame));
-        let mut region = self.object.at(frame, frame, 0.0, cancel)?;
-        let own = region.pose;
-        region.pose =
-            Pose { rotation: parent.rotation * own.rotation, translation: parent.to_world(&own.translation) };
+        let (region, parent) = with_parent(&self.object, self.parent, colliders, frame, cancel)?;
         let bounds = region.bounds();
         let given_velocity = parent.rotation * Vec3::from(self.spec.velocity.at(frame));
         let velocity = match &self.spec.rate_ml_s {
@@ -132,6 +120,66 @@ impl Source {
     }
 }
 
+/// A sink of the scene.
+pub(super) struct Sink {
+    object: Object,
+    active: scene::Keyed<bool>,
+    /// Index of the collider it moves with.
+    parent: Option<usize>,
+}
+
+impl Sink {
+    pub fn all(loader: &Loader) -> Result<Vec<Sink>> {
+        let build = |(i, spec): (usize, &scene::Sink)| {
+            let name = named(&spec.name, "sink", i);
+            let form = loader.form(&spec.shape, &name, spec.transform.scale)?;
+            let object = Object { name, form, transform: spec.transform.clone(), container: false };
+            measure(&object, loader.scene.frames[0] as f64)?;
+            let parent = parent_of(loader.scene, spec.parent.as_deref(), &format!("sinks[{i}]"))?;
+            Ok(Self { object, active: spec.active.clone(), parent })
+        };
+        loader.scene.sinks.iter().enumerate().map(build).collect()
+    }
+
+    /// The region at a frame, if the sink is on.
+    pub fn at(&self, colliders: &[Collider], frame: f64, cancel: &Cancel) -> Result<Option<form::Placed>> {
+        if !self.active.at(frame) {
+            return Ok(None);
+        }
+        with_parent(&self.object, self.parent, colliders, frame, cancel).map(|(region, _)| Some(region))
+    }
+
+    /// Follow other keys.
+    pub fn set_spec(&mut self, spec: &scene::Sink) {
+        self.active = spec.active.clone();
+        self.object.transform = spec.transform.clone();
+    }
+}
+
+/// The collider that an object moves with.
+fn parent_of(scene: &scene::Scene, wanted: Option<&str>, path: &str) -> Result<Option<usize>> {
+    let Some(wanted) = wanted else { return Ok(None) };
+    let found = scene.colliders.iter().position(|c| c.name == wanted);
+    let message = || format!("there is no collider named '{wanted}'");
+    found.map(Some).ok_or_else(|| Error::scene(format!("{path}.parent"), message()))
+}
+
+/// An object at a frame where its parent, whose pose is also given, has carried it.
+fn with_parent(
+    object: &Object,
+    parent: Option<usize>,
+    colliders: &[Collider],
+    frame: f64,
+    cancel: &Cancel,
+) -> Result<(form::Placed, Pose)> {
+    let parent = parent.map_or(Pose::identity(), |p| colliders[p].object.transform.pose(frame));
+    let mut placed = object.at(frame, frame, 0.0, cancel)?;
+    let own = placed.pose;
+    placed.pose =
+        Pose { rotation: parent.rotation * own.rotation, translation: parent.to_world(&own.translation) };
+    Ok((placed, parent))
+}
+
 /// Volume by counting a lattice of 40³ points; the steering by the ledger makes up for its error.
 fn measure(object: &Object, frame: f64) -> Result<f64> {
     const POINTS: usize = 40;
@@ -142,7 +190,7 @@ fn measure(object: &Object, frame: f64) -> Result<f64> {
     let b = shape.bounds();
     let size = b.size();
     if b.is_empty() || !size.iter().all(|s| s.is_finite()) {
-        return Err(Error::geometry(&object.name, "an emitter needs a closed shape of finite size"));
+        return Err(Error::geometry(&object.name, "a source or sink needs a closed shape of finite size"));
     }
     let at = |i: usize, a: usize| b.lo[a] + size[a] * (i as f64 + 0.5) / POINTS as f64;
     let inside = |n: usize| {
@@ -151,7 +199,10 @@ fn measure(object: &Object, frame: f64) -> Result<f64> {
     };
     let count = (0..POINTS.pow(3)).filter(|n| inside(*n)).count();
     if count == 0 {
-        return Err(Error::geometry(&object.name, "an emitter needs a closed shape; this one has no inside"));
+        return Err(Error::geometry(
+            &object.name,
+            "a source or sink needs a closed shape; this one has no inside",
+        ));
     }
     Ok(count as f64 / POINTS.pow(3) as f64 * size.product() * object.transform.scale.powi(3))
 }

@@ -65,6 +65,9 @@ pub fn shapes(scene: &Scene) -> Vec<(String, &str, &ShapeSpec, bool)> {
     for (i, e) in scene.emitters.iter().enumerate() {
         all.push((format!("emitters[{i}].shape"), &e.name, &e.shape, true));
     }
+    for (i, s) in scene.sinks.iter().enumerate() {
+        all.push((format!("sinks[{i}].shape"), &s.name, &s.shape, true));
+    }
     all
 }
 

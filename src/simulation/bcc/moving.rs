@@ -35,16 +35,16 @@ impl Bcc {
         step.cancel.check()?;
         surface.restore()?;
         self.next.surface = surface;
-        self.drain()?;
+        self.drain(step)?;
         self.let_in(step)?;
         self.settle_volume(step.dt);
         Ok(())
     }
 
-    /// Liquid beyond an open side is gone.
-    fn drain(&mut self) -> Result<()> {
-        let (domain, open) = (self.options.domain, self.options.open);
-        if open == [[false; 2]; 3] {
+    /// Liquid beyond an open side or in a sink is gone.
+    fn drain(&mut self, step: &Step) -> Result<()> {
+        let (domain, open, cell) = (self.options.domain, self.options.open, self.options.cell);
+        if open == [[false; 2]; 3] && step.outflows.is_empty() {
             return Ok(());
         }
         let surface = &mut self.next.surface;
@@ -55,7 +55,8 @@ impl Bcc {
                 let high = if open[a][1] { x[a] - domain.hi[a] } else { f64::NEG_INFINITY };
                 low.max(high)
             };
-            along(0).max(along(1)).max(along(2))
+            let sinks = step.outflows.iter().filter(|s| s.bounds.grow(2.0 * cell).contains(x));
+            sinks.fold(along(0).max(along(1)).max(along(2)), |d, s| d.max(-(s.distance)(x)))
         });
         // What restoring the markers changes is the tracker's error, not liquid that left.
         let gone = before - surface.measure()[0];

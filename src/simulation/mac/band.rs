@@ -22,7 +22,7 @@ use crate::math::{Aabb, Vec3};
 use crate::simulation::liquid::Step;
 use rayon::prelude::*;
 
-/// Particles stay everywhere within this many cells of a source or of an open side.
+/// Particles stay everywhere within this many cells of a source, a sink or an open side.
 const KEPT: f64 = 8.0;
 
 impl Mac {
@@ -175,7 +175,8 @@ impl Mac {
 /// The tiles in which particles are kept however deep they are.
 fn whole_tiles(tiles: &Tiles, step: &Step) -> Vec<bool> {
     let h = tiles.h();
-    let sources: Vec<Aabb> = step.inflows.iter().map(|i| i.bounds.grow(KEPT * h)).collect();
+    let bounds = step.inflows.iter().map(|i| i.bounds).chain(step.outflows.iter().map(|o| o.bounds));
+    let sources: Vec<Aabb> = bounds.map(|b| b.grow(KEPT * h)).collect();
     let one = |t: usize| {
         let low = tiles.corner(tiles.base(t));
         let size = Vec3::new(SIDE as f64, SIDE as f64, tiles.depth() as f64) * h;

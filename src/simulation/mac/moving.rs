@@ -72,7 +72,7 @@ impl Mac {
             let id = moved.id[p];
             return Err(Error::diverged("advect_surface", format!("particle {id} has no finite position")));
         }
-        let keep: Vec<bool> = moved.position.par_iter().map(|x| self.stays(step.solids, x)).collect();
+        let keep: Vec<bool> = moved.position.par_iter().map(|x| self.stays(step, x)).collect();
         let gone = moved.total_volume(|p| !keep[p]);
         self.next.expected -= gone;
         moved.retain(&keep);
@@ -83,9 +83,10 @@ impl Mac {
     }
 
     /// Whether a particle is still of interest: not drained, and not astronomically far away.
-    fn stays(&self, solids: &Solids, x: &Vec3) -> bool {
+    fn stays(&self, step: &Step, x: &Vec3) -> bool {
         let far = 1e8 * self.options.cell;
-        !solids.is_drained(x) && (x - self.options.origin).amax() < far
+        let drained = step.solids.is_drained(x) || step.outflows.iter().any(|sink| sink.takes(x));
+        !drained && (x - self.options.origin).amax() < far
     }
 
     /// Lay tiles round the moved particles and the sources, and sort the particles on them.
@@ -118,6 +119,7 @@ impl Mac {
         let solid = &next.grid.centre;
         let mut phi = advect(&old.tiles, &old.liquid, &old.velocity, tiles, solid, step.dt, margin, band);
         add_sources(tiles, &mut phi, step);
+        cut_sinks(tiles, &mut phi, step);
         next.grid.liquid = phi;
         self.keep_band(step)?;
         let State { grid, particles, .. } = &self.next;
@@ -269,6 +271,21 @@ fn add_sources(tiles: &Tiles, phi: &mut [f64], step: &Step) {
                 let x = tiles.centre(tiles.cell(t * tiles.volume() + l));
                 if reach.contains(&x) {
                     *phi = phi.min((inflow.distance)(&x));
+                }
+            }
+        });
+    }
+}
+
+/// The regions of the sinks are empty.
+fn cut_sinks(tiles: &Tiles, phi: &mut [f64], step: &Step) {
+    for sink in step.outflows {
+        let reach = sink.bounds.grow(2.0 * tiles.h());
+        tiles.for_each(phi, |t, part| {
+            for (l, phi) in part.iter_mut().enumerate() {
+                let x = tiles.centre(tiles.cell(t * tiles.volume() + l));
+                if reach.contains(&x) {
+                    *phi = phi.max(-(sink.distance)(&x));
                 }
             }
         });
