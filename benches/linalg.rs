@@ -10,6 +10,10 @@
 //! ```
 //! Times are the best of several runs; ratios compare numbers of the same run.
 
+#[path = "common/clock.rs"]
+mod clock;
+
+use clock::now;
 use meniscus::Cancel;
 use meniscus::linalg::*;
 use rayon::prelude::*;
@@ -206,8 +210,6 @@ fn import(path: &str) -> (Csr, Vec<f64>) {
 fn solve(threads: usize, path: &str) {
     let (a, b) = import(path);
     // On one thread the processor's time is what counts, on several the wall's.
-    let clock = Instant::now();
-    let now = || if threads == 1 { processor_seconds() } else { clock.elapsed().as_secs_f64() };
     let start = now();
     let mut m = Amg::new(&a, &AmgParams::default()).unwrap();
     let middle = now();
@@ -223,16 +225,6 @@ fn solve(threads: usize, path: &str) {
         info.residual,
         peak_megabytes()
     );
-}
-
-/// Processor time of all threads of this process.
-fn processor_seconds() -> f64 {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let nanoseconds = |t: std::fs::DirEntry| {
-        let text = std::fs::read_to_string(t.path().join("schedstat")).unwrap_or_default();
-        text.split_whitespace().next().and_then(|v| v.parse::<f64>().ok()).unwrap_or(0.0)
-    };
-    tasks.flatten().map(nanoseconds).sum::<f64>() * 1e-9
 }
 
 /// The high-water mark of this process's memory.

@@ -396,7 +396,8 @@ mod tests {
             let mut phi: Vec<f64> = x.iter().map(side).collect();
             close_in_walls(&tiles, &mut phi, &solid, overlap);
             let mesh = crate::grid::contour(&tiles, &phi).unwrap().mesh;
-            let inside = |v: &&Vec3| v.y.abs() < 0.5 && v.z.abs() < 0.5;
+            // Away from the border of the tiles, where the surface closes too.
+            let inside = |v: &&Vec3| v.x > -1.0 && v.y.abs() < 0.5 && v.z.abs() < 0.5;
             for v in mesh.positions.iter().filter(inside) {
                 assert!((v.x - shift - overlap).abs() < 1e-12, "{} {shift}", v.x - shift);
             }

@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::field::Solids;
-use crate::grid::{SIDE, Tiles, extend_into};
+use crate::grid::{SIDE, Tiles, extend_average, extend_into, extend_linear};
 use crate::math::Vec3;
 use rayon::prelude::*;
 
@@ -17,19 +17,45 @@ pub const TOUCHES: f64 = 0.25;
 /// ...if the cosine between its normal and the way into the solid is at least this.
 const FACES: f64 = 0.5;
 
-/// Fill the cells that are not known, each from its side of the solids whose distance is given: linearly
-/// if the surface is nearer than `near`, which keeps still water level up to the wall, else with the mean
-/// of what is beside.
+/// Fill the cells that are not known: linearly within `layers` of known ones if the surface is nearer
+/// than `near`, which keeps still water level up to the wall, else with the mean of what is beside.
 pub fn continue_into_solids(
     tiles: &Tiles,
     phi: &mut [f64],
-    solid: &[f64],
     known: &[u8],
     layers: usize,
     near: f64,
     band: f64,
 ) -> Result<()> {
-    let reached = extend_into(tiles, phi, known, LAYERS.max(layers), near, solid)?;
+    let (mut mean, mut depth) = (phi.to_vec(), phi.iter().map(|d| d.abs()).collect::<Vec<_>>());
+    let mut layer = known.to_vec();
+    let mut reached = known.to_vec();
+    extend_average(tiles, &mut mean, &mut reached, LAYERS.max(layers))?;
+    // How far the surface is, not on which side: in the middle of a wall both sides meet.
+    extend_average(tiles, &mut depth, &mut layer, layers)?;
+    extend_linear(tiles, phi, known, layers)?;
+    phi.par_iter_mut().enumerate().filter(|(p, _)| known[*p] == 0).for_each(|(p, phi)| {
+        let beside = layer[p] != 0 && depth[p] < near;
+        *phi = match reached[p] {
+            0 => band,
+            _ if beside => phi.clamp(-band, band),
+            _ => mean[p].clamp(-band, band),
+        };
+    });
+    Ok(())
+}
+
+/// Fill the cells inside solids, whose distance is given, each from its own side of the wall: for pictures, in
+/// which the air behind a glass must not bend the water in front of it.
+pub fn continue_from_own_side(
+    tiles: &Tiles,
+    phi: &mut [f64],
+    solid: &[f64],
+    near: f64,
+    band: f64,
+) -> Result<()> {
+    let known: Vec<u8> = solid.par_iter().map(|d| (*d >= 0.0) as u8).collect();
+    let reached = extend_into(tiles, phi, &known, LAYERS, near, solid)?;
     let (volume, layer) = (tiles.volume(), SIDE * SIDE);
     phi.par_iter_mut().enumerate().filter(|(p, _)| known[*p] == 0).for_each(|(p, phi)| {
         let local = p % volume;

@@ -9,7 +9,7 @@ mod tiled_level_set;
 mod tracker;
 
 pub use fullness::{fullness, guide};
-pub use into_solids::{TOUCHES, continue_into_solids, is_free};
+pub use into_solids::{TOUCHES, continue_from_own_side, continue_into_solids, is_free};
 pub use level_set::{Band, advect};
 pub use particle_level_set::{Marker, ParticleLevelSet};
 pub use seeding::{Seeding, hash_unit};

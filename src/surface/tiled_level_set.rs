@@ -122,7 +122,7 @@ impl TiledLevelSet {
         let (own, known): (Vec<f64>, Vec<u8>) = places.into_iter().unzip();
         let mut phi = own.clone();
         // Beside a wall the distance is that to the wall, down to the depth of the band.
-        continue_into_solids(tiles, &mut phi, solid, &known, BAND as usize, 0.99 * band, band)?;
+        continue_into_solids(tiles, &mut phi, &known, BAND as usize, 0.99 * band, band)?;
         for p in (0..phi.len()).filter(|&p| known[p] == 0 && solid[p] >= 0.0) {
             // The side is known from the volume itself; what came through a wall says nothing.
             if phi[p] * own[p] <= 0.0 {
@@ -420,7 +420,7 @@ impl SurfaceTracker for TiledLevelSet {
     fn restore(&mut self) -> Result<()> {
         let (band, near) = (self.band(), NEAR * self.h());
         let known: Vec<u8> = self.solid.par_iter().map(|d| (*d >= 0.0) as u8).collect();
-        continue_into_solids(&self.tiles, &mut self.phi, &self.solid, &known, LINEAR_LAYERS, near, band)?;
+        continue_into_solids(&self.tiles, &mut self.phi, &known, LINEAR_LAYERS, near, band)?;
         redistance_where(&self.tiles, &mut self.phi, &known, BAND as usize, Order::Second)
     }
 

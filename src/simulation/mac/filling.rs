@@ -17,7 +17,7 @@ use rayon::prelude::*;
 /// Layers of solid into which a surface is continued linearly; deeper in it goes on unchanged.
 const LINEAR_LAYERS: usize = 2;
 /// A surface further away than this many cells is not continued into a solid: depth is no slope.
-const NEAR: f64 = 2.0;
+pub(super) const NEAR: f64 = 2.0;
 /// Distance in cells that keeps every interpolation with it inside a solid.
 const BLOCKED: f64 = 100.0;
 /// A volume of liquid at the start.
@@ -51,7 +51,7 @@ impl Mac {
         let (own, known): (Vec<f64>, Vec<u8>) = places.into_iter().unzip();
         let mut phi = own.clone();
         // Beside a wall the distance is that to the wall, down to the depth of the band.
-        continue_into_solids(tiles, &mut phi, solid, &known, self.band_cells() as usize, 0.99 * band, band)?;
+        continue_into_solids(tiles, &mut phi, &known, self.band_cells() as usize, 0.99 * band, band)?;
         for p in (0..phi.len()).filter(|&p| known[p] == 0 && solid[p] >= 0.0) {
             // The side is known from the volume itself; what came through a wall says nothing.
             if phi[p] * own[p] <= 0.0 {
@@ -124,7 +124,7 @@ impl Mac {
                 (liquid[p], known[p]) = (phi, 1);
             }
         }
-        continue_into_solids(tiles, liquid, centre, &known, LINEAR_LAYERS, near, band)?;
+        continue_into_solids(tiles, liquid, &known, LINEAR_LAYERS, near, band)?;
         redistance_where(tiles, liquid, &known, layers, Order::Second)
     }
 

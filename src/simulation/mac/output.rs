@@ -15,7 +15,7 @@ const PASSES_A_CELL: f64 = 3.0;
 
 impl Mac {
     pub(super) fn build_surface(&self, overlap: f64) -> Result<TriMesh> {
-        let Skin { tiles, psi, lone } = self.skin(overlap);
+        let Skin { tiles, psi, lone } = self.skin(overlap)?;
         let mut mesh = contour(&tiles, &psi)?.mesh;
         smooth(&mut mesh, (PASSES_A_CELL * self.options.smoothing).round() as usize)?;
         let mut velocity = self.velocity_at(&mesh.positions);

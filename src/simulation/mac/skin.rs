@@ -4,7 +4,7 @@
 //!     ψ(x) = max( min(φ(x), σ(x)), γ(x) )
 //! ```
 //!
-//! φ is the liquid's distance between cell centres, γ closes the surface inside walls
+//! φ is the liquid's distance between cell centres, in walls that of their wet side; γ closes the surface inside walls
 //! ([`wall_closing`](crate::grid::wall_closing)): each is interpolated by itself, so that the line where liquid meets a
 //! wall stays sharp. σ is the skin of particles that have left the level set but not each other, as those of a
 //! sheet thinner than a cell: with r_p the radius of a ball of the particle's volume and
@@ -18,9 +18,12 @@
 //! such beside the field. Many in a plane, half a cell apart, make a smooth sheet 2 r_p = 0.62 cells thick.
 
 use super::Mac;
+use super::filling::NEAR;
+use crate::error::Result;
 use crate::grid::{Patch, SIDE, Tiles, wall_closing};
 use crate::math::Vec3;
 use crate::math::elementary::cbrt;
+use crate::surface::continue_from_own_side;
 use rayon::prelude::*;
 
 /// How far a particle's skin reaches, in cells of the grid.
@@ -52,29 +55,31 @@ struct Around {
 }
 
 impl Mac {
-    pub(super) fn skin(&self, overlap: f64) -> Skin {
+    pub(super) fn skin(&self, overlap: f64) -> Result<Skin> {
         let grid = &self.now.grid;
         let (tiles, band) = (&grid.tiles, self.band());
-        let closing = wall_closing(tiles, &grid.liquid, &grid.centre, overlap);
+        let mut liquid = grid.liquid.clone();
+        continue_from_own_side(tiles, &mut liquid, &grid.centre, NEAR * tiles.h(), band)?;
+        let closing = wall_closing(tiles, &liquid, &grid.centre, overlap);
         if tiles.is_flat() {
-            let psi = grid.liquid.par_iter().zip(&closing).map(|(p, c)| p.max(*c)).collect();
-            return Skin { tiles: tiles.clone(), psi, lone: self.drops() };
+            let psi = liquid.par_iter().zip(&closing).map(|(p, c)| p.max(*c)).collect();
+            return Ok(Skin { tiles: tiles.clone(), psi, lone: self.drops() });
         }
         let (together, lone): (Vec<usize>, Vec<usize>) = self.drops_in_company();
         let members: Vec<Member> = together.iter().map(|p| self.member(*p)).collect();
-        let fine = self.fine_tiles(&members);
+        let fine = self.fine_tiles(&liquid, &members);
         let mut psi = fine.field(band);
         let of_tile = members_by_tile(&fine, &members, REACH * tiles.h());
         psi.par_chunks_mut(fine.volume()).enumerate().for_each_init(Around::default, |around, (t, part)| {
             let coord = fine.coords()[t].map(|c| c.div_euclid(2));
             if around.tile != Some(coord) {
-                around.liquid.load(tiles, &grid.liquid, coord, 1, band);
+                around.liquid.load(tiles, &liquid, coord, 1, band);
                 around.closing.load(tiles, &closing, coord, 1, -band);
                 around.tile = Some(coord);
             }
             around.interpolate(&fine, t, part, tiles.h(), &members, &of_tile[t]);
         });
-        Skin { tiles: fine, psi, lone }
+        Ok(Skin { tiles: fine, psi, lone })
     }
 
     fn member(&self, p: usize) -> Member {
@@ -105,12 +110,11 @@ impl Mac {
     }
 
     /// Tiles of half cells that hold liquid or members.
-    fn fine_tiles(&self, members: &[Member]) -> Tiles {
-        let grid = &self.now.grid;
-        let tiles = &grid.tiles;
+    fn fine_tiles(&self, liquid: &[f64], members: &[Member]) -> Tiles {
+        let tiles = &self.now.grid.tiles;
         let eighths = |patch: &mut Patch, t: usize| -> Vec<[i32; 3]> {
             let (coord, base) = (tiles.coords()[t], tiles.base(t));
-            patch.load(tiles, &grid.liquid, coord, 1, tiles.h());
+            patch.load(tiles, liquid, coord, 1, tiles.h());
             if patch.values().iter().all(|d| *d >= 0.0) {
                 return Vec::new();
             }
