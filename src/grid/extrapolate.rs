@@ -228,10 +228,12 @@ fn borrow_slopes(
 }
 
 /// Let a surface for pictures enter the solids by `overlap` metres and close there: max(φ, γ) with the
-/// [closing](wall_closing) γ.
+/// [closing](wall_closing) γ, and γ alone where that is the depth below the wet side of a wall.
 pub fn close_in_walls(tiles: &Tiles, phi: &mut [f64], solid: &[f64], overlap: f64) {
     let closing = wall_closing(tiles, phi, solid, overlap);
-    phi.par_iter_mut().zip(closing).for_each(|(p, c)| *p = p.max(c));
+    phi.par_iter_mut().zip(solid).zip(closing).for_each(|((p, s), c)| {
+        *p = if c == -(s + overlap) { p.max(c) } else { c };
+    });
 }
 
 /// What is negative outside the solids and down to `overlap` inside them, so that glass shows no gap.
