@@ -228,7 +228,7 @@ fn checkpoints_of_any_bytes_are_read_or_refused() {
     let mut simulation = Simulation::new(&scene, &|_| unreachable!("no meshes"), &settings).unwrap();
     simulation.advance_frame(&mut |_| false).unwrap();
     let saved = simulation.save();
-    fuzz("checkpoint", &[saved.clone()], 1500, |bytes| {
+    fuzz("checkpoint", std::slice::from_ref(&saved), 1500, |bytes| {
         let sound = state::check(bytes).is_ok();
         // Sums catch what is damaged by chance; what is made up on purpose must still not break anything.
         if simulation.load(bytes).is_err() {

@@ -63,7 +63,7 @@ impl Steady {
             motion: Motion::at_rest(Pose::identity()),
             before: Pose::identity(),
             animated: true,
-            wall: wall.clone(),
+            wall,
         };
         let solids = Solids::new(vec![solid], None, [[false; 2]; 3], wall);
         let (h, stiffness) = (1.2 / n, 1e10);

@@ -151,7 +151,7 @@ impl LatticeBlock {
         if values.len() != count {
             return Err(Error::invalid(name, format!("{} numbers, the lattice needs {count}", values.len())));
         }
-        if let Some(bad) = values.iter().find(|v| !(v.abs() < 1e100)) {
+        if let Some(bad) = values.iter().find(|v| v.is_nan() || v.abs() >= 1e100) {
             return Err(Error::invalid(name, format!("{bad} cannot be")));
         }
         if field == LatticeField::Viscosity && values.iter().any(|v| *v < 0.0) {

@@ -45,7 +45,7 @@ pub struct FaceViscosity<'a> {
 
 impl FaceViscosity<'_> {
     /// Change the velocities of the known faces.
-    pub fn solve(&self, velocity: &mut Vec<f64>, tolerance: f64, cancel: &Cancel) -> Result<SolveInfo> {
+    pub fn solve(&self, velocity: &mut [f64], tolerance: f64, cancel: &Cancel) -> Result<SolveInfo> {
         let light = 1.0 / self.largest();
         let mut cycle = Lifted { faces: self, solver: self.system.solver_of(light)?, light };
         cancel.check()?;
