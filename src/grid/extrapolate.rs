@@ -276,9 +276,12 @@ fn depth_from_liquid(tiles: &Tiles, liquid: &Patch, wall: &Patch, cell: [i32; 3]
         let beside: [i32; 3] = std::array::from_fn(|a| cell[a] + step[a]);
         let way = Vec3::new(step[0] as f64, step[1] as f64, step[2] as f64);
         if liquid.get(beside) < 0.0 && way.dot(&out) < -0.25 * way.norm() {
-            // Distances grow by one cell a cell along their gradient.
-            let Some(out) = uphill(tiles, wall, beside) else { continue };
-            (sum, count) = (sum - wall.get(beside) + out.dot(&way) * tiles.h(), count + 1.0);
+            let Some(near) = uphill(tiles, wall, beside) else { continue };
+            // Only across the middle do the ways out part; on one side of it the liquid beside is merely lower.
+            if near.dot(&out) < 0.0 {
+                // Distances grow by one cell a cell along their gradient.
+                (sum, count) = (sum - wall.get(beside) + near.dot(&way) * tiles.h(), count + 1.0);
+            }
         }
     }
     (count > 0.0).then(|| sum / count)
