@@ -322,3 +322,29 @@ fn a_switch_and_a_collider_follow_their_keys() {
     assert!(litres[0] > 0.1 && (litres[3] - litres[1]).abs() < 0.02 * litres[1], "{litres:?}");
     assert_eq!(sim.report().colliders[0].translate, [0.1, 0.2, 0.1]);
 }
+
+#[test]
+fn what_pours_from_a_moving_cart_moves_with_the_cart() {
+    let cart = |parent: &str| {
+        format!(
+            r#"{{"meniscus": 1, "frames": [1, 9], "fps": 24, "gravity": [0, 0, 0],
+            "domain": {{"min": [0, 0, 0], "max": [0.6, 0.2, 0.2]}}, "resolution": {{"cell": 0.02}},
+            {parent},
+            "emitters": [{{"parent": "cart", "velocity": [0, 0.1, 0],
+                "shape": {{"box": {{"min": [0.04, 0.06, 0.06], "max": [0.12, 0.12, 0.14]}}}}}}]}}"#
+        )
+    };
+    let small = r#""shape": {"box": {"min": [0.06, 0.15, 0.08], "max": [0.1, 0.19, 0.12]}}"#;
+    let keys = r#""translate": {"keys": [[1, [0, 0, 0]], [9, [0.16, 0, 0]]]}"#;
+    let collider = format!(r#""colliders": [{{"name": "cart", {small}, "transform": {{{keys}}}}}]"#);
+    let body =
+        format!(r#""bodies": [{{"name": "cart", {small}, "density": 5000, "velocity": [0.48, 0, 0]}}]"#);
+    for parent in [collider, body] {
+        let mut sim = simulation(&cart(&parent), &none).unwrap();
+        (0..4).for_each(|_| step(&mut sim));
+        let particles = sim.particles();
+        let velocity = particles.velocity.iter().sum::<Vec3>() / particles.len() as f64;
+        // 2 cm a frame are 0.48 m/s; nothing else pushes the liquid.
+        assert!((velocity - Vec3::new(0.48, 0.1, 0.0)).norm() < 0.02, "{velocity:?} with {parent}");
+    }
+}

@@ -250,6 +250,11 @@ impl MovingMesh {
         (TriMesh::new(positions, mesh.triangles.clone()), velocities)
     }
 
+    /// Whether the first of its samples is a sheet without thickness.
+    pub fn is_thin(&self) -> bool {
+        self.rigid.as_ref().or(self.first.as_ref()).is_some_and(|body| body.distance.is_thin())
+    }
+
     /// The furthest that any point goes between two times.
     pub fn travel(&self, from: f64, to: f64) -> f64 {
         let gone = |(a, b): (&Vec3, &Vec3)| (b - a).norm();

@@ -3,6 +3,7 @@
 mod collider_deform;
 mod collider_mesh;
 mod collider_morph;
+mod columns;
 mod flow;
 mod particles;
 mod scatter;
@@ -13,6 +14,7 @@ mod velocity;
 pub use collider_deform::DeformedMesh;
 pub use collider_mesh::MovingMesh;
 pub use collider_morph::MorphedMesh;
+pub use columns::{Column, Columns};
 pub use flow::VelocityField;
 pub use particles::{Affine, Particles, TileBox};
 pub use scatter::{Block, add_hats, gather_blocks, volume_at_centres};

@@ -3,7 +3,8 @@
 //! A particle carries position, velocity, the volume of liquid it stands for and a number that is never used twice; for the affine
 //! transfer also the three gradient rows of its velocity. Particles are sorted by (tile, cell, id),
 //! so sums over the particles of a cell have one order whatever the number of threads, and a cell's
-//! particles lie side by side in memory. 60 bytes a particle, 96 with the affine rows.
+//! particles lie side by side in memory. 60 bytes a particle, 96 with the affine rows. What else liquid
+//! carries from its sources is a row of numbers a particle, described by [`Columns`](super::Columns).
 
 use crate::error::{Error, Result};
 use crate::grid::{NONE, Tiles};
@@ -25,6 +26,9 @@ pub struct Particles {
     pub affine: Vec<Affine>,
     /// Which liquid of the scene it is made of; empty if there is one liquid.
     pub liquid: Vec<u8>,
+    /// What it carries from its source: as many numbers a particle as [`Particles::stride`] says.
+    pub carried: Vec<f32>,
+    pub stride: usize,
     /// Where the particles of each cell begin; one longer than the cells of the grid.
     pub start: Vec<u32>,
 }
@@ -64,6 +68,12 @@ impl Particles {
         self.affine.extend(affine);
     }
 
+    /// What a particle carries.
+    #[inline]
+    pub fn row(&self, p: usize) -> &[f32] {
+        &self.carried[p * self.stride..(p + 1) * self.stride]
+    }
+
     /// The particles in a cell, given by its place in the grid's fields.
     #[inline]
     pub fn of_cell(&self, place: usize) -> std::ops::Range<usize> {
@@ -91,6 +101,7 @@ impl Particles {
             + self.volume.capacity() * 4
             + self.affine.capacity() * 36
             + self.liquid.capacity()
+            + self.carried.capacity() * 4
             + self.start.capacity() * 4
     }
 
@@ -228,6 +239,10 @@ impl Particles {
         if !self.liquid.is_empty() {
             self.liquid = pick(&self.liquid, order);
         }
+        if self.stride > 0 {
+            let rows = order.par_iter().with_min_len(4096).flat_map_iter(|&i| self.row(i as usize));
+            self.carried = rows.copied().collect();
+        }
     }
 
     /// Keep the particles for which `keep` holds. The order stays; `start` must be rebuilt by a sort.
@@ -251,6 +266,11 @@ impl Particles {
         }
         if !self.liquid.is_empty() {
             filter(&mut self.liquid, keep);
+        }
+        if self.stride > 0 {
+            let of_row = keep.iter().flat_map(|k| std::iter::repeat_n(*k, self.stride));
+            let of_row: Vec<bool> = of_row.collect();
+            filter(&mut self.carried, &of_row);
         }
     }
 }

@@ -25,8 +25,8 @@ use super::mesh::{write_obj, write_particles_ply, write_ply};
 use super::usd::{self, UsdFrame};
 use super::vtu::{VtuField, write_lattice};
 use crate::error::{Error, Result};
-use crate::geometry::TriMesh;
-use crate::math::Vec3;
+use crate::field::Particles;
+use crate::geometry::{Attribute, TriMesh};
 use crate::scene::{Fps, Look, Scene, SimulatorType, SurfaceFormat};
 use crate::simulation::CellsView;
 use serde::{Deserialize, Serialize};
@@ -301,11 +301,12 @@ impl CacheWriter {
         }
     }
 
-    /// Write the particles of a frame.
-    pub fn write_particles(&self, frame: i64, x: &[Vec3], id: &[u64], velocity: &[Vec3]) -> Result<()> {
+    /// Write the particles of a frame with what they carry.
+    pub fn write_particles(&self, frame: i64, particles: &Particles, carried: &[Attribute]) -> Result<()> {
+        let Particles { position, id, velocity, .. } = particles;
         let path = self.folder.join("particles").join(frame_name(frame) + ".ply");
         let radius = (0.25 * self.manifest.cell) as f32;
-        atomic::write_with(&path, |out| write_particles_ply(x, id, radius, velocity, &[], out))
+        atomic::write_with(&path, |out| write_particles_ply(position, id, radius, velocity, carried, out))
     }
 
     /// Write the cells of a frame with pressure, the liquid's distance and velocity.

@@ -1,11 +1,13 @@
 //! Small vectors, boxes, rigid transforms, and elementary functions that give the same bits everywhere.
 
 mod aabb;
+mod axes;
 pub mod elementary;
 mod ordered;
 mod pose;
 
 pub use aabb::Aabb;
+pub use axes::principal_axes;
 pub use ordered::{CHUNK, ordered_max, ordered_sum};
 pub use pose::{Motion, Pose};
 

@@ -3,7 +3,7 @@
 //! Positions, sizes of shapes and velocities are in scene units (`unit_length` metres each, seconds);
 //! everything whose unit is named in its documentation is in that unit whatever `unit_length` says.
 
-use super::{Body, Collider, Emitter, Force, Fps, Keyed, Liquid, Sink, Volume, Wall};
+use super::{Body, Collider, Emitter, Force, Fps, Keyed, Liquid, Shown, Sink, Volume, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -363,8 +363,10 @@ pub struct Outputs {
     pub surface: SurfaceFormat,
     /// Write the particles as PLY.
     pub particles: bool,
-    /// How far the surface reaches into solids, in metres, so that no gap shows against glass; three
-    /// quarters of a cell when absent.
+    /// What particles and surface carry besides velocity and what their sources gave them.
+    pub attributes: Vec<Shown>,
+    /// How far the surface reaches into solids, in metres, so that no gap shows against glass; a
+    /// quarter of a cell when absent, three quarters if there are sheets without thickness.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_overlap: Option<f64>,
     /// Write the cells on which pressure is solved as VTU, for `meniscus preview --cells` and ParaView; only the
@@ -382,6 +384,7 @@ impl Default for Outputs {
         Outputs {
             surface: SurfaceFormat::Ply,
             particles: false,
+            attributes: Vec::new(),
             wall_overlap: None,
             cells: false,
             colliders: true,

@@ -4,6 +4,7 @@
 //! the simulation then reads plain values, most of them through [`Keyed::at`]. The types carry their own
 //! documentation: `meniscus schema` prints it as a JSON Schema.
 
+mod attribute;
 mod description;
 mod edit;
 mod fps;
@@ -16,6 +17,7 @@ mod shape;
 mod units;
 mod validate;
 
+pub use attribute::{AttributeValue, Attributes, Shown, is_taken};
 pub use description::{
     Debug, Domain, Flow, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, SurfaceFormat,
     Transfer, ViscosityCoupling,

@@ -1,6 +1,6 @@
 //! What is in a scene: liquids, where they come from, solids, bodies and forces.
 
-use super::{Keyed, ShapeSpec, Transform, preset};
+use super::{Attributes, Keyed, ShapeSpec, Transform, preset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,10 @@ pub struct Liquid {
     /// Dynamic viscosity in Pa·s; 0 without a preset. Water has 0.001, honey about 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub viscosity: Option<Keyed<f64>>,
+    /// Dynamic viscosity by the age of the liquid: [[seconds, Pa·s], …] with rising ages, for what melts or sets.
+    /// It goes before `viscosity`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub viscosity_by_age: Vec<[f64; 2]>,
     /// Surface tension in N/m; 0 without a preset. Water has 0.073.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surface_tension: Option<Keyed<f64>>,
@@ -70,6 +74,10 @@ pub struct Volume {
     /// component a of the velocity grows along b. Liquid keeps its volume if the diagonal sums to 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub velocity_gradient: Option<[[f64; 3]; 3]>,
+    /// Named values that the liquid carries to the surface and the particles, as `{"Cd": [1, 0, 0]}`; `viscosity`
+    /// (Pa·s) also acts. A mesh gives the values at its vertices to the liquid nearest to them.
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    pub attributes: Attributes,
 }
 
 /// A shape that pours liquid.
@@ -102,6 +110,10 @@ pub struct Emitter {
     /// Whether it pours.
     #[serde(default = "yes")]
     pub active: Keyed<bool>,
+    /// Named values that the liquid carries to the surface and the particles, as `{"Cd": [1, 0, 0]}`; `viscosity`
+    /// (Pa·s) also acts. A mesh gives the values at its vertices to the liquid nearest to them.
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    pub attributes: Attributes,
 }
 
 /// A shape that swallows liquid: what comes into it is gone, and its pressure is that of the air.
@@ -116,7 +128,7 @@ pub struct Sink {
     /// Where the shape stands, relative to `parent` if there is one.
     #[serde(default)]
     pub transform: Transform,
-    /// Name of a collider that the sink moves with.
+    /// Name of a collider or body that the sink moves with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// Whether it swallows.
@@ -224,7 +236,7 @@ impl Joint {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Wall {
-    /// Stick from 0.1 Pa·s, peel below.
+    /// Stick from 0.1 Pa·s, slide below.
     #[default]
     Auto,
     /// Liquid moves with the wall.

@@ -3,6 +3,7 @@
 //! Every number is checked: finite everywhere, positive or in a range where its meaning asks for it.
 //! The first fault is returned with its path and the fix.
 
+use super::attribute;
 use super::edit::{excerpt, nearest, printable};
 use super::{
     Blend, Body, Domain, Force, Joint, Keyed, Liquid, PRESETS, Resolution, SCENE_VERSION, Scene, ShapeSpec,
@@ -119,6 +120,7 @@ impl Scene {
             for (a, row) in v.velocity_gradient.iter().flatten().enumerate() {
                 three(&format!("{path}.velocity_gradient[{a}]"), row)?;
             }
+            attribute::check(&format!("{path}.attributes"), &v.attributes)?;
         }
         for i in 0..self.emitters.len() {
             self.check_emitter(i, &names)?;
@@ -143,6 +145,7 @@ impl Scene {
         if let Some(total) = e.total_ml {
             range(&format!("{path}.total_ml"), total, 0.0, 1e15)?;
         }
+        attribute::check(&format!("{path}.attributes"), &e.attributes)?;
         check_parent(&path, e.parent.as_deref(), solids)
     }
 
@@ -291,6 +294,13 @@ fn check_liquid(path: &str, liquid: &Liquid) -> Result<()> {
         keys(&format!("{path}.viscosity"), viscosity)?;
         each(&format!("{path}.viscosity"), viscosity, |p, x| range(p, x, 0.0, 1e12))?;
     }
+    if !liquid.viscosity_by_age.is_empty() {
+        rising(&format!("{path}.viscosity_by_age"), liquid.viscosity_by_age.iter().map(|k| k[0]))?;
+    }
+    for (i, [age, viscosity]) in liquid.viscosity_by_age.iter().enumerate() {
+        range(&format!("{path}.viscosity_by_age[{i}][0]"), *age, 0.0, 1e9)?;
+        range(&format!("{path}.viscosity_by_age[{i}][1]"), *viscosity, 0.0, 1e12)?;
+    }
     if let Some(tension) = &liquid.surface_tension {
         keys(&format!("{path}.surface_tension"), tension)?;
         each(&format!("{path}.surface_tension"), tension, |p, x| range(p, x, 0.0, 1e3))?;
@@ -429,7 +439,7 @@ fn missing<'a>(path: &str, kind: &str, name: &str, known: impl Iterator<Item = &
     Error::scene(path, excerpt(&format!("no {kind} is called \"{name}\"{hint} {there}")))
 }
 
-fn range(path: &str, x: f64, low: f64, high: f64) -> Result<()> {
+pub(super) fn range(path: &str, x: f64, low: f64, high: f64) -> Result<()> {
     match x.is_finite() && (low..=high).contains(&x) {
         true => Ok(()),
         false => Err(Error::scene(path, format!("{x} is not allowed: give a number from {low} to {high}"))),
@@ -472,7 +482,7 @@ fn each<T: Blend>(path: &str, value: &Keyed<T>, check: impl Fn(&str, T) -> Resul
     }
 }
 
-fn keys<T>(path: &str, value: &Keyed<T>) -> Result<()> {
+pub(super) fn keys<T>(path: &str, value: &Keyed<T>) -> Result<()> {
     match value {
         Keyed::Constant(_) => Ok(()),
         Keyed::Keys(all) => rising(&format!("{path}.keys"), all.iter().map(|k| k.0)),

@@ -61,6 +61,11 @@ impl Object {
         matches!(self.form, Form::Absent(_))
     }
 
+    /// Whether it is a sheet without thickness.
+    pub fn is_thin(&self) -> bool {
+        matches!(&self.form, Form::Moving(m) if m.is_thin())
+    }
+
     /// Whether it stands elsewhere, or has another shape, at another frame.
     pub fn is_animated(&self) -> bool {
         self.transform.is_animated() || matches!(&self.form, Form::Moving(m) if !m.is_at_rest())

@@ -9,7 +9,7 @@ use super::state::{Reader, Writer};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::field::{Particles, Solids};
-use crate::geometry::TriMesh;
+use crate::geometry::{Attribute, TriMesh};
 use crate::linalg::SolveInfo;
 use crate::math::{Aabb, Vec3};
 use crate::solver::mac::{Bodies, Carried};
@@ -24,6 +24,8 @@ pub struct Inflow<'a> {
     pub velocity: Vec3,
     /// Index of its liquid in the scene.
     pub liquid: u8,
+    /// Writes what liquid that comes in at a point carries behind a list.
+    pub paint: &'a (dyn Fn(&Vec3, &mut Vec<f32>) + Sync),
 }
 
 /// A sink during one substep.
@@ -59,6 +61,8 @@ pub struct Step<'a> {
     pub outflows: &'a [Outflow<'a>],
     /// Dynamic viscosity of each liquid of the scene, Pa·s; empty without any.
     pub viscosity: &'a [f64],
+    /// The greatest that liquid may have by its source or its age, Pa·s.
+    pub thickest: f64,
     /// Bodies that liquid moves; the last of the solids.
     pub bodies: &'a Bodies<'a>,
     pub cancel: &'a Cancel,
@@ -115,8 +119,13 @@ pub trait Liquid: Send + Sync {
     fn amount(&self) -> Amount;
     fn max_speed(&self) -> f64;
     fn particles(&self) -> &Particles;
-    /// The surface for pictures, entering solids by `overlap` metres.
-    fn surface(&self, overlap: f64) -> Result<TriMesh>;
+    /// The surface for pictures, entering solids by `overlap` metres, with what its liquid carries; `viscosity` is that
+    /// of each liquid of the scene, Pa·s.
+    fn surface(&self, overlap: f64, viscosity: &[f64]) -> Result<TriMesh>;
+    /// What the particles carry besides velocity and id.
+    fn particle_attributes(&self, _viscosity: &[f64]) -> Vec<Attribute> {
+        Vec::new()
+    }
     /// The cells on which pressure is solved, if they are worth looking at.
     fn cells(&self) -> Option<CellsView<'_>> {
         None

@@ -16,6 +16,7 @@ mod geometry;
 mod keys;
 pub mod liquid;
 mod mac;
+mod paint;
 mod pool;
 pub mod report;
 mod sources;
@@ -28,8 +29,8 @@ mod world;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::field::{Particles, Solids};
-use crate::geometry::TriMesh;
+use crate::field::{Columns, Particles, Solids};
+use crate::geometry::{Attribute, TriMesh};
 use crate::math::{Aabb, Mat3, Pose, Vec3};
 use crate::scene::{Look, Scene, SimulatorType, Transfer, ViscosityCoupling};
 use crate::solver::bcc::Coupling;
@@ -42,8 +43,9 @@ use forces::Forces;
 use form::Object;
 use liquid::{Inflow, Liquid, Outflow, Step};
 use mac::{InitialVolume, Mac, MacOptions};
+use paint::{Coat, Paint};
 use report::{ColliderPose, Estimate, FrameReport, Limit, Progress, STAGES};
-use sources::{Sink, Source};
+use sources::{Carriers, Sink, Source};
 use state::{Reader, Writer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -57,6 +59,9 @@ pub use pool::Pool;
 
 /// Cells that a collider may cross in a substep.
 const COLLIDER_CELLS: f64 = 1.0;
+
+/// A collider that would compress closed liquid by more than this share of a cell in a substep is reported.
+const REFUSED: f64 = 1e-3;
 
 /// Where mesh files of a scene come from; the library itself opens no files.
 pub type MeshSource<'a> = dyn Fn(&str) -> Result<TriMesh> + 'a;
@@ -120,12 +125,22 @@ impl Simulation {
             let read =
                 |file: &str| files.get(file).cloned().ok_or_else(|| Error::geometry(file, "no such mesh"));
             let loader = Loader { scene: &scene, meshes: &read };
-            let world = World::new(&scene, &loader)?;
+            let mut world = World::new(&scene, &loader)?;
             let bodies = Bodies::new(&loader)?;
-            let (sources, sinks, feeds) = (Source::all(&loader)?, Sink::all(&loader)?, Feed::all(&loader)?);
+            let (mut sources, sinks, feeds) =
+                (Source::all(&loader)?, Sink::all(&loader)?, Feed::all(&loader)?);
             let regions = initial_regions(&loader)?;
+            let volumes = regions.iter().zip(&scene.initial).map(|(r, v)| (&r.0, &v.attributes));
+            let emitters = sources.iter().zip(&scene.emitters).map(|(s, e)| (&s.object, &e.attributes));
+            let columns = paint::columns(&scene, volumes.chain(emitters))?;
+            sources.iter_mut().for_each(|s| s.prepare_paint(&columns, frame as f64));
+            let paints: Vec<Paint> = (regions.iter().zip(&scene.initial))
+                .map(|(r, v)| Paint::new(&columns, &r.0, &v.attributes, frame as f64))
+                .collect();
+            let thickest = sources.iter().map(|s| s.thickest()).chain(paints.iter().map(Paint::thickest));
+            world.painted = thickest.fold(0.0, f64::max);
             let solids = solids_at(&scene, &world, &bodies, frame as f64)?;
-            let liquid = start(&scene, &solids, &regions, sources.len())?;
+            let liquid = start(&scene, &solids, &regions, &paints, columns, sources.len())?;
             Ok::<_, Error>((world, bodies, sources, sinks, feeds, liquid))
         })?;
         Ok(Self {
@@ -233,15 +248,25 @@ impl Simulation {
         self.world.colliders.iter().map(collider).chain(bodies).collect()
     }
 
-    /// The surface of the liquid with the attribute `velocity`.
+    /// The surface of the liquid with the attribute `velocity`, and with what the liquid carries.
     pub fn surface(&self) -> Result<TriMesh> {
-        // Up to the middle of the plates that stand for sheets without thickness.
-        let overlap = self.scene.outputs.wall_overlap.unwrap_or(0.75 * self.scene.cell());
-        self.pool.install(|| self.liquid.surface(overlap))
+        // Up to the middle of the plates that stand for sheets without thickness. In walls of a few cells a
+        // surface that goes in deeper than a quarter of a cell shows the cells at which it changes sides.
+        let thin = self.world.colliders.iter().any(|c| c.object.is_thin());
+        let cells = if thin { 0.75 } else { 0.25 };
+        let overlap = self.scene.outputs.wall_overlap.unwrap_or(cells * self.scene.cell());
+        let viscosity = viscosities(&self.scene, self.frame as f64);
+        self.pool.install(|| self.liquid.surface(overlap, &viscosity))
     }
 
     pub fn particles(&self) -> &Particles {
         self.liquid.particles()
+    }
+
+    /// What the particles carry besides velocity and id.
+    pub fn particle_attributes(&self) -> Vec<Attribute> {
+        let viscosity = viscosities(&self.scene, self.frame as f64);
+        self.pool.install(|| self.liquid.particle_attributes(&viscosity))
     }
 
     /// The cells on which pressure is solved, for simulators whose cells vary.
@@ -360,7 +385,9 @@ impl FrameWork<'_> {
             }
             *self.unfinished = Some(clock.clone());
             report.add(&step);
-            if step.refused_inflow > 0.0 && self.world.any_animated() {
+            // Round-off is no piston.
+            let noticed = REFUSED * self.scene.cell().powi(3);
+            if step.refused_inflow * dt > noticed && self.world.any_animated() {
                 note(&mut report.warnings, "a collider compresses liquid that cannot escape");
             }
             set(progress, |p| {
@@ -418,7 +445,7 @@ impl FrameWork<'_> {
         cancel: &Cancel,
         progress: &Mutex<Progress>,
     ) -> Result<report::StepReport> {
-        let (cell, thickness) = (self.scene.cell(), viscosity(self.scene, to));
+        let (cell, thickness) = (self.scene.cell(), thickest(self.scene, self.world, to));
         let walls = self.world.solids(from, to, dt, thickness, cancel)?;
         let (states, moved) = self.bodies.advance(&walls, dt, cell, thickness);
         let solids = walls.clone().and_bodies(moved);
@@ -433,27 +460,36 @@ impl FrameWork<'_> {
             crate::solver::mac::Bodies { all: &afloat, gravity: forces.uniform, contact: Some(&contact) };
         let due: Vec<f64> = self.sources.iter().zip(&*self.due).map(|(s, d)| d + s.due(to, dt)).collect();
         let given = self.liquid.emitted().to_vec();
+        let carriers = Carriers {
+            colliders: &self.world.colliders,
+            bodies: [&self.bodies.now, &states],
+            frames: [from, to],
+            dt,
+        };
         let mut placed = Vec::new();
         for (i, source) in self.sources.iter().enumerate() {
             let volumes = [given[i], due[i]];
-            let at = source.at(&self.world.colliders, to, dt, &forces.uniform, volumes, cancel)?;
+            let at = source.at(&carriers, &forces.uniform, volumes, cancel)?;
             placed.extend(at.map(|at| (i, at)));
         }
         let distances: Vec<_> = placed.iter().map(|(_, p)| move |x: &Vec3| p.distance(x)).collect();
+        let paints: Vec<_> =
+            placed.iter().map(|(_, p)| move |x: &Vec3, out: &mut Vec<f32>| p.coat.apply(x, out)).collect();
         let inflows: Vec<Inflow> = placed
             .iter()
-            .zip(&distances)
-            .map(|((index, p), distance)| Inflow {
+            .zip(distances.iter().zip(&paints))
+            .map(|((index, p), (distance, paint))| Inflow {
                 index: *index,
                 distance,
                 bounds: p.bounds,
                 velocity: p.velocity,
                 liquid: self.sources[*index].liquid,
+                paint,
             })
             .collect();
         let mut swallow = Vec::new();
         for sink in self.sinks {
-            swallow.extend(sink.at(&self.world.colliders, to, cancel)?);
+            swallow.extend(sink.at(&carriers, cancel)?);
         }
         let depths: Vec<_> = swallow.iter().map(|p| move |x: &Vec3| p.distance(x)).collect();
         let outflows = swallow.iter().zip(&depths);
@@ -469,6 +505,7 @@ impl FrameWork<'_> {
             inflows: &inflows,
             outflows: &outflows,
             viscosity: &viscosities(self.scene, to),
+            thickest: thickness,
             bodies: &bodies,
             cancel,
         };
@@ -516,8 +553,9 @@ fn viscosities(scene: &Scene, frame: f64) -> Vec<f64> {
 }
 
 /// Dynamic viscosity of the thickest liquid, Pa·s: walls that stick to it need not ask which liquid comes.
-fn viscosity(scene: &Scene, frame: f64) -> f64 {
-    viscosities(scene, frame).into_iter().fold(0.0, f64::max)
+fn thickest(scene: &Scene, world: &World, frame: f64) -> f64 {
+    let aging = scene.liquids.iter().flat_map(|l| l.viscosity_by_age.iter().map(|k| k[1]));
+    viscosities(scene, frame).into_iter().chain(aging).fold(world.painted, f64::max)
 }
 
 /// The mesh files of a scene, each read once.
@@ -536,7 +574,7 @@ fn read_files(scene: &Scene, meshes: &MeshSource) -> Result<BTreeMap<String, Tri
 
 /// The solids of a frame, at rest, and the bodies where they are.
 fn solids_at(scene: &Scene, world: &World, bodies: &Bodies, frame: f64) -> Result<Solids> {
-    let viscosity = viscosity(scene, frame);
+    let viscosity = thickest(scene, world, frame);
     let walls = world.solids(frame, frame, 0.0, viscosity, &Cancel::new())?;
     Ok(walls.and_bodies(bodies.solids_now(viscosity)))
 }
@@ -559,6 +597,8 @@ fn start(
     scene: &Scene,
     solids: &Solids,
     regions: &[(Object, Vec3, Mat3)],
+    paints: &[Paint],
+    columns: Columns,
     emitters: usize,
 ) -> Result<Box<dyn Liquid>> {
     let frame = scene.frames[0] as f64;
@@ -574,17 +614,24 @@ fn start(
             move |x: &Vec3| v + gradient * (x - centre)
         })
         .collect();
+    let coats: Vec<Coat> =
+        placed.iter().zip(paints).map(|((_, p, _, _), paint)| paint.at(p, frame)).collect();
+    let brushes: Vec<_> =
+        coats.iter().map(|coat| move |x: &Vec3, out: &mut Vec<f32>| coat.apply(x, out)).collect();
     let mut volumes = Vec::new();
-    for ((name, place, _, _), (distance, velocity)) in placed.iter().zip(distances.iter().zip(&velocities)) {
+    for (i, (name, place, _, _)) in placed.iter().enumerate() {
+        let (distance, velocity, paint) = (&distances[i], &velocities[i], &brushes[i]);
         let bounds = clip(&place.bounds(), solids, scene.cell());
         if bounds.is_empty() || !bounds.size().iter().all(|s| s.is_finite()) {
             return Err(Error::geometry(*name, "it lies outside the domain, or has no finite size"));
         }
-        let liquid = scene.liquid(scene.initial[volumes.len()].liquid.as_deref()).unwrap_or(0) as u8;
-        volumes.push(InitialVolume { distance, bounds, velocity, liquid });
+        let liquid = scene.liquid(scene.initial[i].liquid.as_deref()).unwrap_or(0) as u8;
+        volumes.push(InitialVolume { distance, bounds, velocity, liquid, paint });
     }
     Ok(match scene.simulator.kind {
-        SimulatorType::Mac => Box::new(Mac::new(mac_options(scene), solids, &volumes, emitters)?),
+        SimulatorType::Mac => {
+            Box::new(Mac::new(mac_options(scene).carrying(columns), solids, &volumes, emitters)?)
+        }
         SimulatorType::Bcc => Box::new(Bcc::new(bcc_options(scene), solids, &volumes, emitters)?),
     })
 }
@@ -617,10 +664,13 @@ fn mac_options(scene: &Scene) -> MacOptions {
         draft_viscosity: o.draft_viscosity,
         volume_lock: o.volume_lock,
         per_cell: o.particles_per_cell,
-        // Deep inside nobody would know which liquid it is.
+        // Deep inside nobody would know which liquid it is. What particles carry is looked at by `start`.
         narrow_band: if scene.liquids.len() > 1 { 0.0 } else { f64::from(o.narrow_band) },
         smoothing: o.surface_smoothing,
         seed: scene.seed,
+        columns: Columns::default(),
+        shown: scene.outputs.attributes.clone(),
+        aging: scene.liquids.iter().map(|l| l.viscosity_by_age.clone()).collect(),
     }
 }
 

@@ -7,36 +7,90 @@
 //!
 //! Sinks are regions that are kept empty: a hole in the liquid at the pressure of the air.
 
+use super::bodies::BodyState;
 use super::form::{self, Object};
+use super::paint::{Coat, Paint};
 use super::world::{Collider, Loader, named};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+use crate::field::Columns;
 use crate::math::{Aabb, Pose, Vec3};
 use crate::scene;
 
 /// 1 ml in m³.
 const MILLILITRE: f64 = 1e-6;
 
+/// The solid that an emitter or a sink moves with.
+#[derive(Clone, Copy)]
+enum Parent {
+    Collider(usize),
+    Body(usize),
+}
+
+/// Where the solids stand at the two ends of a substep.
+pub(super) struct Carriers<'a> {
+    pub colliders: &'a [Collider],
+    /// The bodies before and after it.
+    pub bodies: [&'a [BodyState]; 2],
+    /// The frames at which it begins and ends, and its seconds.
+    pub frames: [f64; 2],
+    pub dt: f64,
+}
+
+impl Carriers<'_> {
+    /// Where a parent stands at one of the ends.
+    fn pose(&self, parent: Option<Parent>, end: usize) -> Pose {
+        match parent {
+            None => Pose::identity(),
+            Some(Parent::Collider(i)) => self.colliders[i].object.pose(self.frames[end]),
+            Some(Parent::Body(i)) => self.bodies[end][i].pose,
+        }
+    }
+
+    /// An object where its parent has carried it, the velocity of its middle, and the parent's pose.
+    fn place(
+        &self,
+        object: &Object,
+        parent: Option<Parent>,
+        cancel: &Cancel,
+    ) -> Result<(form::Placed, Vec3, Pose)> {
+        let [from, to] = self.frames;
+        let mut placed = object.at(from, to, self.dt, cancel)?;
+        let ends = [self.pose(parent, 0), self.pose(parent, 1)];
+        let on = |parent: &Pose, own: &Pose| Pose {
+            rotation: parent.rotation * own.rotation,
+            translation: parent.to_world(&own.translation),
+        };
+        (placed.before, placed.pose) = (on(&ends[0], &placed.before), on(&ends[1], &placed.pose));
+        let middle = placed.pose.to_local(&placed.bounds().centre());
+        let gone = placed.pose.to_world(&middle) - placed.before.to_world(&middle);
+        let velocity = if self.dt > 0.0 { gone / self.dt } else { Vec3::zeros() };
+        Ok((placed, velocity, ends[1]))
+    }
+}
+
 /// An emitter of the scene.
 pub(super) struct Source {
     pub object: Object,
     spec: scene::Emitter,
-    /// Index of the collider it moves with.
-    parent: Option<usize>,
+    parent: Option<Parent>,
     /// Volume of the region, m³, measured on a coarse lattice.
     volume: f64,
     /// Index of its liquid in the scene.
     pub liquid: u8,
+    /// What its liquid carries.
+    paint: Paint,
 }
 
 /// An emitter during one substep.
-pub(super) struct Placed {
+pub(super) struct Placed<'a> {
     region: form::Placed,
+    pub coat: Coat<'a>,
     pub bounds: Aabb,
     pub velocity: Vec3,
 }
 
-impl Placed {
+impl Placed<'_> {
     pub fn distance(&self, x: &Vec3) -> f64 {
         self.region.distance(x)
     }
@@ -55,7 +109,7 @@ impl Source {
         let parent = parent_of(scene, spec.parent.as_deref(), &format!("emitters[{index}]"))?;
         let volume = measure(&object, scene.frames[0] as f64)?;
         let liquid = scene.liquid(spec.liquid.as_deref()).unwrap_or(0) as u8;
-        Ok(Self { object, spec: spec.clone(), parent, volume, liquid })
+        Ok(Self { object, spec: spec.clone(), parent, volume, liquid, paint: Paint::default() })
     }
 
     /// Give the emitter another form from a frame on.
@@ -71,22 +125,31 @@ impl Source {
         Ok(())
     }
 
+    /// Learn which columns of what liquid carries there are.
+    pub fn prepare_paint(&mut self, columns: &Columns, frame: f64) {
+        self.paint = Paint::new(columns, &self.object, &self.spec.attributes, frame);
+    }
+
+    /// The greatest viscosity that it gives its liquid, Pa·s.
+    pub fn thickest(&self) -> f64 {
+        self.paint.thickest()
+    }
+
     /// The emitter at a frame, if it is on and has something left to give. `given` and `due` are the
-    /// volumes given so far and due at the end of a substep of `dt` seconds.
+    /// volumes given so far and due at the end of the substep.
     pub fn at(
         &self,
-        colliders: &[Collider],
-        frame: f64,
-        dt: f64,
+        carriers: &Carriers,
         gravity: &Vec3,
         [given, due]: [f64; 2],
         cancel: &Cancel,
-    ) -> Result<Option<Placed>> {
+    ) -> Result<Option<Placed<'_>>> {
+        let (frame, dt) = (carriers.frames[1], carriers.dt);
         let total = self.spec.total_ml.map_or(f64::INFINITY, |t| t * MILLILITRE);
         if self.object.is_absent() || !self.spec.active.at(frame) || given >= total * (1.0 - 1e-9) {
             return Ok(None);
         }
-        let (region, parent) = with_parent(&self.object, self.parent, colliders, frame, cancel)?;
+        let (region, carried, parent) = carriers.place(&self.object, self.parent, cancel)?;
         let bounds = region.bounds();
         let given_velocity = parent.rotation * Vec3::from(self.spec.velocity.at(frame));
         let velocity = match &self.spec.rate_ml_s {
@@ -97,7 +160,8 @@ impl Source {
                 along * (((due.min(total) - given) / dt).max(0.0) / self.cross_section(&bounds, &along))
             }
         };
-        Ok(Some(Placed { region, bounds, velocity }))
+        let coat = self.paint.at(&region, frame);
+        Ok(Some(Placed { region, coat, bounds, velocity: carried + velocity }))
     }
 
     /// Follow other keys.
@@ -124,8 +188,7 @@ impl Source {
 pub(super) struct Sink {
     object: Object,
     active: scene::Keyed<bool>,
-    /// Index of the collider it moves with.
-    parent: Option<usize>,
+    parent: Option<Parent>,
 }
 
 impl Sink {
@@ -142,11 +205,11 @@ impl Sink {
     }
 
     /// The region at a frame, if the sink is on.
-    pub fn at(&self, colliders: &[Collider], frame: f64, cancel: &Cancel) -> Result<Option<form::Placed>> {
-        if !self.active.at(frame) {
+    pub fn at(&self, carriers: &Carriers, cancel: &Cancel) -> Result<Option<form::Placed>> {
+        if !self.active.at(carriers.frames[1]) {
             return Ok(None);
         }
-        with_parent(&self.object, self.parent, colliders, frame, cancel).map(|(region, _)| Some(region))
+        carriers.place(&self.object, self.parent, cancel).map(|(region, _, _)| Some(region))
     }
 
     /// Follow other keys.
@@ -156,28 +219,13 @@ impl Sink {
     }
 }
 
-/// The collider that an object moves with.
-fn parent_of(scene: &scene::Scene, wanted: Option<&str>, path: &str) -> Result<Option<usize>> {
+/// The solid that an object moves with.
+fn parent_of(scene: &scene::Scene, wanted: Option<&str>, path: &str) -> Result<Option<Parent>> {
     let Some(wanted) = wanted else { return Ok(None) };
-    let found = scene.colliders.iter().position(|c| c.name == wanted);
-    let message = || format!("there is no collider named '{wanted}'");
-    found.map(Some).ok_or_else(|| Error::scene(format!("{path}.parent"), message()))
-}
-
-/// An object at a frame where its parent, whose pose is also given, has carried it.
-fn with_parent(
-    object: &Object,
-    parent: Option<usize>,
-    colliders: &[Collider],
-    frame: f64,
-    cancel: &Cancel,
-) -> Result<(form::Placed, Pose)> {
-    let parent = parent.map_or(Pose::identity(), |p| colliders[p].object.transform.pose(frame));
-    let mut placed = object.at(frame, frame, 0.0, cancel)?;
-    let own = placed.pose;
-    placed.pose =
-        Pose { rotation: parent.rotation * own.rotation, translation: parent.to_world(&own.translation) };
-    Ok((placed, parent))
+    let collider = scene.colliders.iter().position(|c| c.name == wanted).map(Parent::Collider);
+    let body = || scene.bodies.iter().position(|b| b.name == wanted).map(Parent::Body);
+    let message = || format!("there is no collider or body named '{wanted}'");
+    collider.or_else(body).map(Some).ok_or_else(|| Error::scene(format!("{path}.parent"), message()))
 }
 
 /// Volume by counting a lattice of 40³ points; the steering by the ledger makes up for its error.

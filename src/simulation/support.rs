@@ -28,6 +28,12 @@ pub(super) fn refuse_unsupported(scene: &Scene) -> Result<()> {
         return unsupported("liquids", "there may be at most 255");
     }
     if scene.simulator.kind == SimulatorType::Bcc {
+        let mut given = scene.initial.iter().map(|v| &v.attributes);
+        let mut poured = scene.emitters.iter().map(|e| &e.attributes);
+        let ages = scene.liquids.iter().any(|l| !l.viscosity_by_age.is_empty());
+        if ages || given.any(|a| !a.is_empty()) || poured.any(|a| !a.is_empty()) {
+            return unsupported("attributes", "the simulator 'bcc' carries none; use 'mac' or remove them");
+        }
         if scene.liquids.len() > 1 {
             return unsupported("liquids", "the simulator 'bcc' has one liquid; remove the others");
         }

@@ -64,6 +64,8 @@ pub(super) struct World {
     closed: [[bool; 2]; 3],
     domain_wall: scene::Wall,
     domain_friction: f64,
+    /// The greatest viscosity that a source gives its liquid, Pa·s.
+    pub painted: f64,
     /// Half the thickness of the plates that stand for sheets without thickness, m.
     sheet: f64,
 }
@@ -90,6 +92,7 @@ impl World {
             closed: std::array::from_fn(|a| domain.map_or([false; 2], |d| d.sides.open(a).map(|open| !open))),
             domain_wall: domain.map_or(scene::Wall::Auto, |d| d.wall),
             domain_friction: domain.map_or(0.0, |d| d.friction),
+            painted: 0.0,
             sheet: SHEET_CELLS * scene.cell(),
         })
     }

@@ -285,8 +285,8 @@ fn write_frame(
         cache.write_surface(report.frame, &simulation.surface()?)?;
     }
     if scene.outputs.particles && !usd {
-        let particles = simulation.particles();
-        cache.write_particles(report.frame, &particles.position, &particles.id, &particles.velocity)?;
+        let carried = simulation.particle_attributes();
+        cache.write_particles(report.frame, simulation.particles(), &carried)?;
     }
     if let (true, Some(cells)) = (scene.outputs.cells, simulation.cells()) {
         cache.write_cells(report.frame, &cells)?;
@@ -306,12 +306,13 @@ fn write_usd(
     report: &FrameReport,
 ) -> Result<()> {
     let surface = simulation.surface()?;
-    let particles = simulation.particles();
+    let (particles, carried) = (simulation.particles(), simulation.particle_attributes());
     let points = UsdPoints {
         position: &particles.position,
         velocity: &particles.velocity,
         id: &particles.id,
         width: (0.5 * scene.cell()) as f32,
+        carried: &carried,
     };
     let solid = |c: &ColliderPose| UsdSolid {
         name: c.name.clone(),

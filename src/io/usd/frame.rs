@@ -24,6 +24,8 @@ pub struct UsdPoints<'a> {
     pub id: &'a [u64],
     /// Diameter in metres.
     pub width: f32,
+    /// What they carry besides.
+    pub carried: &'a [geometry::Attribute],
 }
 
 /// Where a solid stands.
@@ -142,6 +144,7 @@ fn particles(p: &UsdPoints) -> Prim {
             ..Attribute::sampled("widths", "float[]", Value::Floats(vec![p.width]))
         },
     ];
+    prim.attributes.extend(p.carried.iter().map(carried));
     prim
 }
 

@@ -241,7 +241,7 @@ impl Liquid for Bcc {
         &self.particles
     }
 
-    fn surface(&self, overlap: f64) -> Result<TriMesh> {
+    fn surface(&self, overlap: f64, _viscosity: &[f64]) -> Result<TriMesh> {
         self.build_surface(overlap)
     }
 

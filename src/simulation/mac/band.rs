@@ -14,6 +14,7 @@
 //! liquid: particles are what comes in and goes out there. Checked by tests/water.rs
 //! (`deep_water_needs_particles_only_near_its_surface`).
 
+use super::filling::Newcomers;
 use super::{Mac, State};
 use crate::error::Result;
 use crate::field::{Solids, VelocityPatch, face_offset};
@@ -86,7 +87,8 @@ impl Mac {
         let places = self.gaps(|_, p| is_rim(p), |_, _| true);
         let velocity = self.carried_velocity(&places, step.dt);
         let rims: Vec<usize> = (0..phi.len()).into_par_iter().filter(|p| is_rim(*p)).collect();
-        self.push_particles(&places, &velocity, &vec![0.0; places.len()], &vec![0; places.len()])?;
+        let volume = vec![0.0; places.len()];
+        self.push_particles(Newcomers { places, velocity, volume, ..Newcomers::default() })?;
         let State { grid, particles, .. } = &mut self.next;
         particles.merge(&grid.tiles, &keep)?;
         let State { grid, particles, .. } = &mut self.next;

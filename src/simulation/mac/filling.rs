@@ -28,6 +28,19 @@ pub struct InitialVolume<'a> {
     pub velocity: &'a (dyn Fn(&Vec3) -> Vec3 + Sync),
     /// Index of its liquid in the scene.
     pub liquid: u8,
+    /// Writes what liquid at a point carries behind a list.
+    pub paint: &'a (dyn Fn(&Vec3, &mut Vec<f32>) + Sync),
+}
+
+/// Particles about to be added, in the order of the grid.
+#[derive(Default)]
+pub(super) struct Newcomers {
+    pub places: Vec<Vec3>,
+    pub velocity: Vec<Vec3>,
+    pub volume: Vec<f32>,
+    pub liquid: Vec<u8>,
+    /// What they carry, a row each; empty if nothing is carried.
+    pub carried: Vec<f32>,
 }
 
 impl Mac {
@@ -64,7 +77,15 @@ impl Mac {
         let velocity = |x: &Vec3| inside(x).map_or(Vec3::zeros(), |v| (v.velocity)(x));
         // The distance has been continued through walls; what is beyond them is not part of the volume.
         let within = |x: &Vec3| nearest(x) < TOUCHES * h;
-        self.seed(solids, &within, &velocity, &|x| inside(x).map_or(0, |v| v.liquid))?;
+        self.next.particles.stride = self.options.columns.stride();
+        let newcomers = self.seeds(solids, &within);
+        let newcomers = Newcomers {
+            velocity: newcomers.places.iter().map(velocity).collect(),
+            liquid: newcomers.places.iter().map(|x| inside(x).map_or(0, |v| v.liquid)).collect(),
+            carried: self.painted(&newcomers.places, |x| inside(x).map(|v| v.paint)),
+            ..newcomers
+        };
+        self.add_particles(newcomers)?;
         self.start_velocity(&velocity);
         self.next.carry = self.next.grid.velocity.clone();
         let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));
@@ -157,9 +178,13 @@ impl Mac {
             let gave = places.len() as f64 * volume;
             self.next.emitted[inflow.index] += gave;
             self.next.expected += gave;
-            let velocity = vec![inflow.velocity; places.len()];
-            let liquid = vec![inflow.liquid; places.len()];
-            self.add_particles(&places, &velocity, &vec![volume as f32; places.len()], &liquid)?;
+            self.add_particles(Newcomers {
+                velocity: vec![inflow.velocity; places.len()],
+                volume: vec![volume as f32; places.len()],
+                liquid: vec![inflow.liquid; places.len()],
+                carried: self.painted(&places, |_| Some(inflow.paint)),
+                places,
+            })?;
         }
         Ok(())
     }
@@ -205,15 +230,29 @@ impl Mac {
         found.concat()
     }
 
+    /// What liquid at each of many points carries; nothing if no source gives it anything.
+    fn painted<'a>(
+        &self,
+        places: &[Vec3],
+        of: impl Fn(&Vec3) -> Option<&'a (dyn Fn(&Vec3, &mut Vec<f32>) + Sync)> + Sync,
+    ) -> Vec<f32> {
+        if self.options.columns.stride() == 0 {
+            return Vec::new();
+        }
+        let chunk = |places: &[Vec3]| {
+            let mut rows = Vec::new();
+            places.iter().for_each(|x| match of(x) {
+                Some(paint) => paint(x, &mut rows),
+                None => rows.extend(self.options.columns.blank()),
+            });
+            rows
+        };
+        places.par_chunks(256).flat_map_iter(chunk).collect()
+    }
+
     /// Particles for the liquid of the next state. Those of a cell share its volume evenly; what lies
     /// in cells that are too thin for a particle is spread over all.
-    fn seed(
-        &mut self,
-        solids: &Solids,
-        within: &(dyn Fn(&Vec3) -> bool + Sync),
-        velocity: &dyn Fn(&Vec3) -> Vec3,
-        liquid: &dyn Fn(&Vec3) -> u8,
-    ) -> Result<()> {
+    fn seeds(&mut self, solids: &Solids, within: &(dyn Fn(&Vec3) -> bool + Sync)) -> Newcomers {
         let grid = &self.next.grid;
         let tiles = &grid.tiles;
         let mut shares = grid.liquid_shares();
@@ -233,44 +272,32 @@ impl Mac {
         let (all, seeded) = (shares.iter().sum::<f64>() * cell, volume.iter().sum::<f64>());
         let scale = if seeded > 0.0 { all / seeded } else { 0.0 };
         let volume: Vec<f32> = volume.iter().map(|v| (v * scale) as f32).collect();
-        let start: Vec<Vec3> = places.iter().map(velocity).collect();
-        let liquid: Vec<u8> = places.iter().map(liquid).collect();
-        self.add_particles(&places, &start, &volume, &liquid)
+        Newcomers { places, volume, ..Newcomers::default() }
     }
 
-    /// Particles with new ids behind all others; they must be sorted in.
-    pub(super) fn push_particles(
-        &mut self,
-        places: &[Vec3],
-        velocity: &[Vec3],
-        volume: &[f32],
-        liquid: &[u8],
-    ) -> Result<()> {
+    /// Give newcomers ids and put them behind all others; they must be sorted in.
+    pub(super) fn push_particles(&mut self, new: Newcomers) -> Result<()> {
         let affine = matches!(self.options.transfer, crate::solver::mac::Transfer::Apic);
         let State { particles, next_id, .. } = &mut self.next;
-        if particles.len() + places.len() >= u32::MAX as usize {
+        if particles.len() + new.places.len() >= u32::MAX as usize {
             return Err(Error::invalid("particles", "more than four thousand million particles"));
         }
-        for ((x, v), volume) in places.iter().zip(velocity).zip(volume) {
+        for ((x, v), volume) in new.places.iter().zip(&new.velocity).zip(&new.volume) {
             particles.push(*x, *v, *next_id, *volume, affine.then_some([[0.0; 3]; 3]));
             *next_id += 1;
         }
         if self.options.liquids > 1 {
-            particles.liquid.extend_from_slice(liquid);
+            particles.liquid.extend(new.liquid);
         }
+        particles.carried.extend(new.carried);
         Ok(())
     }
 
-    fn add_particles(
-        &mut self,
-        places: &[Vec3],
-        velocity: &[Vec3],
-        volume: &[f32],
-        liquid: &[u8],
-    ) -> Result<()> {
-        self.push_particles(places, velocity, volume, liquid)?;
+    fn add_particles(&mut self, new: Newcomers) -> Result<()> {
+        let none = new.places.is_empty();
+        self.push_particles(new)?;
         let State { grid, particles, .. } = &mut self.next;
-        if places.is_empty() && !particles.start.is_empty() {
+        if none && !particles.start.is_empty() {
             return Ok(());
         }
         particles.sort(&grid.tiles)

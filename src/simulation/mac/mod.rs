@@ -10,6 +10,7 @@
 //! exact. Where particles crowd, a second solve with the matrix of the pressure moves them apart (and
 //! together where liquid is thin below its surface) without touching their velocity, after [KLTB19].
 
+mod attributes;
 mod band;
 mod filling;
 mod moving;
@@ -23,11 +24,11 @@ use super::liquid::{Amount, Liquid, Solved, Step};
 use super::report::Limit;
 use super::state::{Reader, Writer};
 use crate::error::{Error, Result};
-use crate::field::{Particles, Solids};
-use crate::geometry::TriMesh;
+use crate::field::{Columns, Particles, Solids};
+use crate::geometry::{Attribute, TriMesh};
 use crate::grid::{MAX_MARGIN, Patch, extend_average};
 use crate::math::{Aabb, Motion, Vec3};
-use crate::scene::Flow;
+use crate::scene::{Flow, Shown};
 use crate::solver::mac::{
     Afloat, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles,
     particles_to_grid, project_with_bodies, surface_tension, wall_drag,
@@ -90,6 +91,20 @@ pub struct MacOptions {
     /// Smoothing of the surface for pictures, in cells.
     pub smoothing: f64,
     pub seed: u64,
+    /// What particles carry.
+    pub columns: Columns,
+    /// What is shown besides.
+    pub shown: Vec<Shown>,
+    /// Viscosity by age of each liquid: [seconds, Pa·s]; empty if it does not age.
+    pub aging: Vec<Vec<[f64; 2]>>,
+}
+
+impl MacOptions {
+    /// The same with particles that carry something: then they are needed everywhere.
+    pub fn carrying(self, columns: Columns) -> Self {
+        let narrow_band = if columns.stride() > 0 { 0.0 } else { self.narrow_band };
+        Self { columns, narrow_band, ..self }
+    }
 }
 
 /// Everything that is known between substeps.
@@ -340,6 +355,10 @@ impl Liquid for Mac {
                 *v += (step.gravity + force) * step.dt;
             },
         );
+        if let Some(age) = self.options.columns.find("age") {
+            let rows = particles.carried.par_chunks_mut(particles.stride);
+            rows.for_each(|row| row[age.start] += step.dt as f32);
+        }
         if !self.next.fastest.is_finite() || !self.next.flying.is_finite() {
             return Err(Error::diverged("finish", "velocities are not finite"));
         }
@@ -387,8 +406,12 @@ impl Liquid for Mac {
         &self.now.particles
     }
 
-    fn surface(&self, overlap: f64) -> Result<TriMesh> {
-        self.build_surface(overlap)
+    fn surface(&self, overlap: f64, viscosity: &[f64]) -> Result<TriMesh> {
+        self.build_surface(overlap, viscosity)
+    }
+
+    fn particle_attributes(&self, viscosity: &[f64]) -> Vec<Attribute> {
+        self.attributes_of_particles(viscosity)
     }
 
     fn emitted(&self) -> &[f64] {

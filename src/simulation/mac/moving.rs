@@ -45,6 +45,8 @@ impl Mac {
             volume: particles.volume.clone(),
             affine: particles.affine.clone(),
             liquid: particles.liquid.clone(),
+            carried: particles.carried.clone(),
+            stride: particles.stride,
             start: Vec::new(),
         };
         let mut free = vec![false; particles.len()];

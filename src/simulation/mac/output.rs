@@ -1,5 +1,6 @@
 //! The surface for pictures: the zero set of the [skin](super::skin) on half cells, smoothed as the scene asks,
-//! plus a ball of its own volume for each particle that is a drop by itself. Each vertex carries its velocity.
+//! plus a ball of its own volume for each particle that is a drop by itself. Each vertex carries its velocity and what the
+//! [liquid carries](super::attributes) there.
 
 use super::Mac;
 use super::skin::Skin;
@@ -13,15 +14,20 @@ use rayon::prelude::*;
 /// Passes of the filter that smooth over about one cell.
 const PASSES_A_CELL: f64 = 3.0;
 
+/// Vertices of the ball that stands for a drop.
+const BALL: usize = 12;
+
 impl Mac {
-    pub(super) fn build_surface(&self, overlap: f64) -> Result<TriMesh> {
+    pub(super) fn build_surface(&self, overlap: f64, viscosity: &[f64]) -> Result<TriMesh> {
         let Skin { tiles, psi, lone } = self.skin(overlap)?;
         let mut mesh = contour(&tiles, &psi)?.mesh;
         smooth(&mut mesh, (PASSES_A_CELL * self.options.smoothing).round() as usize)?;
         let mut velocity = self.velocity_at(&mesh.positions);
+        let carried = self.attributes_at(&mesh.positions, &lone, BALL, viscosity)?;
         self.add_drops(&lone, &mut mesh, &mut velocity);
         let data = velocity.iter().flat_map(|v| [v.x as f32, v.y as f32, v.z as f32]).collect();
         mesh.attributes = vec![Attribute { name: "velocity".into(), width: 3, data }];
+        mesh.attributes.extend(carried);
         Ok(mesh)
     }
 
@@ -60,10 +66,10 @@ impl Mac {
 }
 
 /// An icosahedron of radius one: 12 vertices, 20 triangles, normals outwards.
-fn unit_ball() -> ([Vec3; 12], [[u32; 3]; 20]) {
+fn unit_ball() -> ([Vec3; BALL], [[u32; 3]; 20]) {
     let g = 0.5 * (1.0 + 5f64.sqrt());
     let s = 1.0 / (1.0 + g * g).sqrt();
-    let mut points = [Vec3::zeros(); 12];
+    let mut points = [Vec3::zeros(); BALL];
     for (i, point) in points.iter_mut().enumerate() {
         let (axis, sign) = (i / 4, |bit: usize| if i >> bit & 1 == 0 { s } else { -s });
         point[axis] = sign(0);

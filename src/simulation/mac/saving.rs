@@ -35,6 +35,7 @@ impl Mac {
         out.f32s("particle affine", &affine);
         let liquid: Vec<i32> = particles.liquid.iter().map(|l| i32::from(*l)).collect();
         out.i32s("particle liquid", &liquid);
+        out.f32s("particle carried", &particles.carried);
     }
 
     pub(super) fn read(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
@@ -61,7 +62,7 @@ impl Mac {
         for (name, u) in CARRY.iter().zip(&mut carry) {
             *u = field(from, name)?;
         }
-        let mut particles = read_particles(from)?;
+        let mut particles = read_particles(from, self.options.columns.stride())?;
         particles.sort(&grid.tiles)?;
         let [next_id, moment] = [counters[0], counters[1]];
         let [flying, expected, fastest] = [volumes[0], volumes[1], volumes[2]];
@@ -70,7 +71,7 @@ impl Mac {
     }
 }
 
-fn read_particles(from: &mut Reader) -> Result<Particles> {
+fn read_particles(from: &mut Reader, stride: usize) -> Result<Particles> {
     let position = from.vectors("particle position")?;
     let n = position.len();
     let velocity = from.vectors("particle velocity")?;
@@ -87,5 +88,8 @@ fn read_particles(from: &mut Reader) -> Result<Particles> {
     let liquid = from.i32s("particle liquid")?;
     let count = if liquid.is_empty() { 0 } else { n };
     let liquid = from.expect("particle liquid", liquid, count)?.into_iter().map(|l| l as u8).collect();
-    Ok(Particles { position, velocity, id, volume, affine, liquid, ..Particles::default() })
+    let carried = from.f32s("particle carried")?;
+    let carried = from.expect("particle carried", carried, stride * n)?;
+    let start = Vec::new();
+    Ok(Particles { position, velocity, id, volume, affine, liquid, carried, stride, start })
 }

@@ -14,6 +14,7 @@
 //! on these as well: waves of two cells' length decay in a step by 1/(1 + π²μΔt/(ρh²)), and so does what a
 //! particle differs from the grid. In water nothing changes, in honey particles follow the grid.
 
+use super::attributes::Thickness;
 use super::{Mac, WALL_LAYERS};
 use crate::error::{Error, Result};
 use crate::field::{NearPatch, Particles, Solids};
@@ -32,8 +33,6 @@ use rayon::prelude::*;
 const LAYERS: usize = 4;
 /// Layers of faces beyond the liquid that the viscous step may look at.
 const BEYOND: usize = 3;
-/// Liquid without any viscosity is mixed as if it had this, Pa·s.
-const THINNEST: f64 = 1e-6;
 /// μΔt/ρh² from which `auto` takes one solve: with walls that slide, and without.
 const CREEPS: [f64; 2] = [1.0, 10.0];
 
@@ -98,22 +97,20 @@ impl Mac {
     /// Viscosity of each cell, Pa·s; None if it is too small to matter everywhere.
     fn cell_viscosity(&self, step: &Step) -> Result<Option<Vec<f64>>> {
         let (tiles, particles) = (&self.next.grid.tiles, &self.next.particles);
-        let thickest = step.viscosity.iter().fold(0.0f64, |m, v| m.max(*v));
+        let thickest = step.viscosity.iter().fold(step.thickest, |m, v| m.max(*v));
         let least = NEGLIGIBLE * self.options.density * tiles.h().powi(2) / step.dt;
         if thickest < least || tiles.is_empty() {
             return Ok(None);
         }
-        if particles.liquid.is_empty() {
+        let thickness = Thickness::new(&self.options, particles, step.viscosity);
+        if thickness.is_even() {
             return Ok(Some(tiles.field(thickest)));
         }
-        let logarithm: Vec<f64> = step.viscosity.iter().map(|v| elementary::log(v.max(THINNEST))).collect();
         let of_cell = |place: usize| {
-            let range = particles.of_cell(place);
             let (mut sum, mut volume) = (0.0, 0.0);
-            for p in range {
+            for p in particles.of_cell(place) {
                 let v = particles.volume[p] as f64;
-                sum += v * logarithm.get(particles.liquid[p] as usize).copied().unwrap_or(0.0);
-                volume += v;
+                (sum, volume) = (sum + v * thickness.log(p), volume + v);
             }
             if volume > 0.0 { (sum / volume, 1) } else { (0.0, 0u8) }
         };
