@@ -46,7 +46,7 @@ const BAND_CELLS: f64 = 4.0;
 /// The surface is moved to enclose the particles' volume by at most this many cells a substep. The
 /// noise of a violent splash asks for half of that; nobody sees a twentieth of a cell.
 const MOST_SHIFT: f64 = 0.05;
-/// A particle this many cells outside the surface is a drop of its own.
+/// A particle this many cells outside the surface is a drop of its own; so is one with no surface near.
 const DETACHED: f64 = 0.5;
 /// One this near, in cells, still moves with the liquid if a cell beside its own holds any: where a
 /// level surface runs through the middles of cells, half of the particles above them are not drops.
@@ -203,7 +203,13 @@ impl Mac {
             }
             let at = |p: usize| tiles.centred(&particles.position[p]);
             let wet = range.clone().map(|p| moves_with_liquid(patch, at(p), tiles.h())).collect();
-            (wet, range.map(|p| patch.sample(at(p)) > off).collect())
+            // Where the level set has lost a sheet, its particles are all that is left of it.
+            let lost = |d: f64, at: [f64; 3]| d > 0.0 && patch.least_round(at) >= 0.0;
+            let is_drop = |p: usize| {
+                let d = patch.sample(at(p));
+                d > off || lost(d, at(p))
+            };
+            (wet, range.map(is_drop).collect())
         };
         let parts: Vec<(Vec<bool>, Vec<bool>)> =
             (0..tiles.len()).into_par_iter().map_init(Patch::default, of_tile).collect();

@@ -16,18 +16,35 @@
 //!
 //! One particle alone would be a ball of radius r_p, which even half cells do not resolve: it is drawn as
 //! such beside the field. Many in a plane, half a cell apart, make a smooth sheet 2 r_p = 0.62 cells thick.
+//!
+//! A sheet that is drawn out has its particles further apart than R = 1 cell. What is a sheet or a thread and what is spray
+//! shows in the scatter of the particles within two cells, as in [YT13]: the covariance C = Σ w (x − x̄)(x − x̄)ᵀ / Σ w of
+//! a sheet has one small eigenvalue, that of a thread two. Such particles are put where the plane or the line through their
+//! neighbours is, and reach as far as these are apart: with n others within 2 cells, d = 2 √(π/(n + 1)) cells in
+//! a plane and 4/(n + 1) on a line. Spray scatters in all directions and stays spray.
 
 use super::Mac;
 use super::filling::NEAR;
 use crate::error::Result;
 use crate::grid::{Patch, SIDE, Tiles, wall_closing};
-use crate::math::Vec3;
 use crate::math::elementary::cbrt;
+use crate::math::{Mat3, Vec3, principal_axes};
 use crate::surface::continue_from_own_side;
 use rayon::prelude::*;
 
-/// How far a particle's skin reaches, in cells of the grid.
+/// How far a particle's skin reaches at least and at most, in cells of the grid, and in distances between particles.
 const REACH: f64 = 1.0;
+const FURTHEST: f64 = 2.0;
+const SPACINGS: f64 = 2.0;
+/// A sheet or a thread scatters by at most this many cells out of its plane or line...
+const FLAT: f64 = 0.3;
+/// ...and has at least this many others within [`FURTHEST`].
+const FEW: usize = 5;
+/// Share of the way to the plane or line that a particle is put.
+const PUT: f64 = 0.9;
+/// Liquid is thin where 27 cells hold less than this many cells' particles, and nowhere deeper than this many cells.
+const THIN: f64 = 9.0;
+const SHALLOW: f64 = 0.7;
 /// With this many others within reach a drop belongs to a sheet or a thread.
 const COMPANY: usize = 3;
 /// Fine cells this many cells of the grid inside need no interpolation.
@@ -44,6 +61,8 @@ pub(super) struct Skin {
 struct Member {
     position: Vec3,
     radius: f64,
+    /// How far its skin reaches, m.
+    reach: f64,
 }
 
 /// The fields of the grid round one of its tiles.
@@ -65,11 +84,10 @@ impl Mac {
             let psi = liquid.par_iter().zip(&closing).map(|(p, c)| p.max(*c)).collect();
             return Ok(Skin { tiles: tiles.clone(), psi, lone: self.drops() });
         }
-        let (together, lone): (Vec<usize>, Vec<usize>) = self.drops_in_company();
-        let members: Vec<Member> = together.iter().map(|p| self.member(*p)).collect();
+        let (members, lone) = self.drops_in_company();
         let fine = self.fine_tiles(&liquid, &members);
         let mut psi = fine.field(band);
-        let of_tile = members_by_tile(&fine, &members, REACH * tiles.h());
+        let of_tile = members_by_tile(&fine, &members);
         psi.par_chunks_mut(fine.volume()).enumerate().for_each_init(Around::default, |around, (t, part)| {
             let coord = fine.coords()[t].map(|c| c.div_euclid(2));
             if around.tile != Some(coord) {
@@ -82,31 +100,77 @@ impl Mac {
         Ok(Skin { tiles: fine, psi, lone })
     }
 
-    fn member(&self, p: usize) -> Member {
-        let particles = &self.now.particles;
-        let radius = cbrt(0.75 / std::f64::consts::PI * particles.volume[p] as f64);
-        Member { position: particles.position[p], radius }
-    }
-
     fn drops(&self) -> Vec<usize> {
         let (_, drops) = self.wet(&self.now);
         (0..drops.len()).filter(|p| drops[*p]).collect()
     }
 
-    /// The drops that have others round them, and those that have not.
-    fn drops_in_company(&self) -> (Vec<usize>, Vec<usize>) {
+    /// The particles that make a skin, and the drops that are alone. Besides drops, particles of thin liquid take part,
+    /// so that the skin goes on over the holes of a level set that has lost a sheet here and there.
+    fn drops_in_company(&self) -> (Vec<Member>, Vec<usize>) {
         let (particles, tiles) = (&self.now.particles, &self.now.grid.tiles);
         let (_, drops) = self.wet(&self.now);
-        let reach = (REACH * tiles.h()).powi(2);
-        let has_company = |p: usize| {
-            let (x, cell) = (&particles.position[p], tiles.cell_at(&particles.position[p]));
+        let most = (THIN * self.seeding.full() as f64) as usize;
+        let is_thin = |place: usize| {
+            let cell = tiles.cell(place);
             let around = (0..27).map(|n| std::array::from_fn(|a| cell[a] + n / [1, 3, 9][a] % 3 - 1));
-            let near = around.filter_map(|c| tiles.locate(c)).flat_map(|place| particles.of_cell(place));
-            let others =
-                near.filter(|q| *q != p && drops[*q] && (particles.position[*q] - x).norm_squared() < reach);
-            others.take(COMPANY).count() == COMPANY
+            around.filter_map(|c| tiles.locate(c)).map(|p| particles.of_cell(p).len()).sum::<usize>() < most
         };
-        (0..drops.len()).into_par_iter().filter(|p| drops[*p]).partition(|p| has_company(*p))
+        let (deep, v) = (-SHALLOW * tiles.h(), tiles.volume());
+        let of_tile = |t: usize| {
+            let wet =
+                |place: &usize| !particles.of_cell(*place).is_empty() && self.now.grid.liquid[*place] > deep;
+            let cells = (t * v..(t + 1) * v).filter(wet);
+            cells
+                .flat_map(|c| particles.of_cell(c).map(move |p| (p, c)))
+                .filter(|(p, c)| drops[*p] || is_thin(*c))
+                .map(|(p, _)| p)
+                .collect::<Vec<_>>()
+        };
+        let all: Vec<usize> = (0..tiles.len()).into_par_iter().flat_map_iter(of_tile).collect();
+        let mut takes_part = vec![false; particles.len()];
+        all.iter().for_each(|p| takes_part[*p] = true);
+        let found: Vec<Option<Member>> =
+            all.par_iter().map(|p| self.member(*p, drops[*p], &takes_part)).collect();
+        let lone =
+            all.iter().zip(&found).filter(|(p, m)| drops[**p] && m.is_none()).map(|(p, _)| *p).collect();
+        (found.into_iter().flatten().collect(), lone)
+    }
+
+    /// A particle as part of what others round it make; None if that is nothing.
+    fn member(&self, p: usize, is_drop: bool, takes_part: &[bool]) -> Option<Member> {
+        let (particles, tiles) = (&self.now.particles, &self.now.grid.tiles);
+        let (x, h) = (particles.position[p], tiles.h());
+        let (cell, far) = (tiles.cell_at(&x), FURTHEST * h);
+        let around = (0..125).map(|n| std::array::from_fn(|a| cell[a] + n / [1, 5, 25][a] % 5 - 2));
+        let near = around.filter_map(|c| tiles.locate(c)).flat_map(|place| particles.of_cell(place));
+        let near: Vec<Vec3> =
+            near.filter(|q| *q != p && takes_part[*q]).map(|q| particles.position[q] - x).collect();
+        let close = near.iter().filter(|d| d.norm() < REACH * h).count();
+        let others: Vec<Vec3> = near.into_iter().filter(|d| d.norm() < far).collect();
+        let radius = cbrt(0.75 / std::f64::consts::PI * particles.volume[p] as f64);
+        let clump = (is_drop && close >= COMPANY).then_some(Member { position: x, radius, reach: REACH * h });
+        if others.len() < FEW {
+            return clump;
+        }
+        let weight = |d: &Vec3| 1.0 - (d.norm() / far).powi(3);
+        let sum = 1.0 + others.iter().map(weight).sum::<f64>();
+        let mean = others.iter().map(|d| d * weight(d)).sum::<Vec3>() / sum;
+        let own = mean * mean.transpose();
+        let scatter = |d: &Vec3| (d - mean) * (d - mean).transpose() * weight(d);
+        let covariance = (own + others.iter().map(scatter).sum::<Mat3>()) / sum;
+        let (values, axes) = principal_axes(&covariance);
+        let flat = |a: usize| values[a] < (FLAT * h).powi(2);
+        if !flat(0) {
+            return clump;
+        }
+        let count = (others.len() + 1) as f64;
+        let thread = flat(1);
+        let apart = if thread { 4.0 / count } else { 2.0 * (std::f64::consts::PI / count).sqrt() };
+        let across = if thread { 2 } else { 1 };
+        let put = axes[..across].iter().map(|e| e * (PUT * e.dot(&mean))).sum::<Vec3>();
+        let reach = (SPACINGS * apart).clamp(REACH, FURTHEST) * h;
+        Some(Member { position: x + put, radius, reach })
     }
 
     /// Tiles of half cells that hold liquid or members.
@@ -133,7 +197,7 @@ impl Mac {
         let (h, origin) = (0.5 * tiles.h(), tiles.origin());
         let side = h * SIDE as f64;
         for m in members {
-            let at = |s: f64| (m.position.add_scalar(s * REACH * tiles.h()) - origin) / side;
+            let at = |s: f64| (m.position.add_scalar(s * m.reach) - origin) / side;
             let (low, high) = (at(-1.0), at(1.0));
             let span = |a: usize| low[a].floor() as i32..=high[a].floor() as i32;
             coords.extend(span(2).flat_map(|k| span(1).flat_map(move |j| span(0).map(move |i| [i, j, k]))));
@@ -143,11 +207,11 @@ impl Mac {
 }
 
 /// The members that reach into each tile, in their order.
-fn members_by_tile(fine: &Tiles, members: &[Member], reach: f64) -> Vec<Vec<u32>> {
+fn members_by_tile(fine: &Tiles, members: &[Member]) -> Vec<Vec<u32>> {
     let mut of_tile = vec![Vec::new(); fine.len()];
     for (n, m) in members.iter().enumerate() {
-        let low = fine.split(fine.cell_at(&m.position.add_scalar(-reach))).0;
-        let high = fine.split(fine.cell_at(&m.position.add_scalar(reach))).0;
+        let low = fine.split(fine.cell_at(&m.position.add_scalar(-m.reach))).0;
+        let high = fine.split(fine.cell_at(&m.position.add_scalar(m.reach))).0;
         for k in low[2]..=high[2] {
             for j in low[1]..=high[1] {
                 let tiles = (low[0]..=high[0]).filter_map(|i| fine.find_tile([i, j, k]));
@@ -171,7 +235,7 @@ impl Around {
         if near.is_empty() && self.liquid.values().iter().chain(self.closing.values()).all(|d| *d < deep) {
             return psi.fill(deep);
         }
-        let skin = skin_of(fine, base, h, members, near);
+        let skin = skin_of(fine, base, members, near);
         for (l, psi) in psi.iter_mut().enumerate() {
             let g = [at(l, 0), at(l, 1), at(l, 2)];
             let own = self.liquid.sample(g);
@@ -182,13 +246,13 @@ impl Around {
 }
 
 /// σ in the cells of a tile; None without members.
-fn skin_of(fine: &Tiles, base: [i32; 3], h: f64, members: &[Member], near: &[u32]) -> Option<Vec<f64>> {
+fn skin_of(fine: &Tiles, base: [i32; 3], members: &[Member], near: &[u32]) -> Option<Vec<f64>> {
     if near.is_empty() {
         return None;
     }
-    let (reach, volume) = (REACH * h, fine.volume());
-    let mut sums = vec![[0.0; 5]; volume];
+    let mut sums = vec![[0.0; 5]; fine.volume()];
     for m in near.iter().map(|n| &members[*n as usize]) {
+        let reach = m.reach;
         let span = |a: usize| {
             let low = fine.cell_at(&m.position.add_scalar(-reach))[a] - base[a];
             let high = fine.cell_at(&m.position.add_scalar(reach))[a] - base[a];

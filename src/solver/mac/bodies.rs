@@ -26,7 +26,9 @@
 //! ```
 //!
 //! until the velocity that the pressure leaves is the one that contact asks for. Each round is one more solve,
-//! from the pressure of the last. A body that lies on the floor then pushes no liquid.
+//! from the pressure of the last. A body that lies on the floor then pushes no liquid. A guess of f that is more than
+//! twice too large would throw the body further off in each round, as that of a light ball which liquid only touches; so
+//! from the second round on f is what two rounds have shown, |Δd|² / Δd·ΔV, and the round that agreed best is kept.
 
 use super::grid::{MacGrid, each_cell};
 use super::pressure::{Faces, TileFaces, Wet, theta};
@@ -303,6 +305,14 @@ fn correction(
 /// How much heavier a body seems in liquid.
 pub(super) fn seeming(afloat: &Afloat, displaced: f64, density: f64) -> f64 {
     1.0 + ADDED * density * displaced / afloat.mass
+}
+
+/// How much heavier a body was in liquid that answered one more push like this; None if that does not tell.
+pub(super) fn felt(push: &Six, answer: &Six) -> Option<f64> {
+    // Contact pushes in a direction; turning follows from it.
+    let (d, v) = (linear(push), linear(answer));
+    let along = d.dot(&v);
+    (along > 1e-12 * d.norm_squared()).then(|| (d.norm_squared() / along).max(1.0))
 }
 
 /// The greatest difference of two velocities over a body, as a speed of its points.

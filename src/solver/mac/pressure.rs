@@ -26,7 +26,7 @@ use super::multigrid::{Multigrid, PressureSolve};
 use super::peel;
 use super::stencil::Stencil;
 use crate::cancel::Cancel;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::field::Solids;
 use crate::grid::{Halo, NONE, SIDE, Tiles};
 use crate::linalg::KrylovParams;
@@ -202,13 +202,15 @@ impl System<'_> {
         };
         let before: Vec<Six> = all.iter().zip(&missing).map(before).collect();
         let factor = |(b, (_, displaced)): (&Afloat, &(Six, f64))| bodies::seeming(b, *displaced, rho);
-        let factor: Vec<f64> = all.iter().zip(&missing).map(factor).collect();
+        let mut factor: Vec<f64> = all.iter().zip(&missing).map(factor).collect();
         let mut pushed: Vec<Six> = match bodies.contact {
             Some(_) => all.iter().map(|b| b.contact).collect(),
             None => vec![Six::zeros(); all.len()],
         };
         let agreed = bodies::AGREEMENT * bodies.gravity.norm().max(1e-3) * dt;
         let (mut iterations, mut round) = (0, 0);
+        let mut last: Option<(Vec<Six>, Vec<Six>)> = None;
+        let mut best: Option<Agreed> = None;
         loop {
             let start: Vec<Six> = before.iter().zip(&pushed).map(|(v, d)| v + d).collect();
             let mut b = rhs.to_vec();
@@ -224,6 +226,12 @@ impl System<'_> {
             let velocity: Vec<Six> =
                 (0..all.len()).map(|b| start[b] + all[b].body.inverse_mass * impulse[b]).collect();
             round += 1;
+            if let Some((pushed_before, before)) = &last {
+                for b in 0..all.len() {
+                    let (push, answer) = (pushed[b] - pushed_before[b], velocity[b] - before[b]);
+                    factor[b] = bodies::felt(&push, &answer).unwrap_or(factor[b]);
+                }
+            }
             let after = bodies.contact.map(|contact| {
                 let free: Vec<Six> = (0..all.len()).map(|b| velocity[b] - pushed[b] / factor[b]).collect();
                 let after = contact(&free, &factor);
@@ -233,19 +241,40 @@ impl System<'_> {
                 let next: Vec<Six> = (0..all.len()).map(|b| (after[b] - free[b]) * factor[b]).collect();
                 (worst, next)
             });
-            match after {
-                Some((worst, next)) if worst > agreed && round < bodies::MOST_ROUNDS => pushed = next,
-                _ => {
-                    let carried = |b: usize| Carried {
-                        velocity: velocity[b],
-                        force: impulse[b] / dt + missing[b].0,
-                        contact: pushed[b],
-                    };
-                    return Ok((solve, (0..all.len()).map(carried).collect()));
+            let (worst, next) = after.map_or((0.0, None), |(worst, next)| (worst, Some(next)));
+            if best.as_ref().is_none_or(|b| worst < b.worst) {
+                let carried = |b: usize| Carried {
+                    velocity: velocity[b],
+                    force: impulse[b] / dt + missing[b].0,
+                    contact: pushed[b],
+                };
+                let carried = (0..all.len()).map(carried).collect();
+                best = Some(Agreed { worst, solve, carried, pi: pi.to_vec() });
+            }
+            match (next, best.take()) {
+                (Some(next), found) if worst > agreed && round < bodies::MOST_ROUNDS => {
+                    last = Some((std::mem::replace(&mut pushed, next), velocity));
+                    best = found;
                 }
+                (_, Some(mut found)) => {
+                    pi.copy_from_slice(&found.pi);
+                    found.solve.info.iterations = iterations;
+                    return Ok((found.solve, found.carried));
+                }
+                // The first round is always the best so far.
+                (_, None) => return Err(Error::diverged("pressure", "contact found no round to keep")),
             }
         }
     }
+}
+
+/// The round in which pressure and contact agreed best.
+struct Agreed {
+    /// By how much they still differ, m/s.
+    worst: f64,
+    solve: PressureSolve,
+    carried: Vec<Carried>,
+    pi: Vec<f64>,
 }
 
 /// Open share of a face between cells whose liquid distances are `low` and `high`.
