@@ -26,7 +26,7 @@ const TOLERANCE: f64 = 0.25;
 /// A cell this many cells from the level set's liquid that is nevertheless full belongs to a sheet that
 /// the level set has lost. Sheets are held together down to this much less than half full.
 const LOST: f64 = 0.6;
-const SHEET: f64 = 0.1;
+const SHEET: f64 = 0.25;
 /// With less room than this round a cell centre the particles say nothing.
 const LEAST_ROOM: f64 = 0.2;
 const UNKNOWN: f64 = -1.0;
