@@ -28,6 +28,7 @@ pub struct Body {
     faces: Vec<Vec3>,
     normals: Vec<[Vec3; 3]>,
     speeds: Option<Vec<f64>>,
+    colours: Option<Vec<f32>>,
     outline: Vec<Vec3>,
 }
 
@@ -48,6 +49,7 @@ impl Body {
             faces,
             normals,
             speeds: speeds(mesh),
+            colours: colours(mesh).map(<[f32]>::to_vec),
             outline: mesh.positions.iter().step_by(mesh.positions.len().div_ceil(OUTLINE)).copied().collect(),
         })
     }
@@ -62,6 +64,16 @@ impl Body {
         let Some(speeds) = &self.speeds else { return 0.0 };
         let corners = self.triangles[contact.triangle];
         (0..3).map(|i| speeds[corners[i] as usize] * contact.weights[i]).sum()
+    }
+
+    /// Colour at a point of the surface; that of clay if the mesh has none.
+    pub fn colour(&self, contact: &Contact) -> Rgb {
+        let Some(colours) = &self.colours else { return CLAY };
+        let corners = self.triangles[contact.triangle].map(|v| 3 * v as usize);
+        let channel =
+            |c: usize| (0..3).map(|i| f64::from(colours[corners[i] + c]) * contact.weights[i]).sum::<f64>();
+        Rgb::new(channel(0), channel(1), channel(2))
+            .map(|c| if c.is_finite() { c.clamp(0.0, 1.0) } else { 0.0 })
     }
 
     fn hit(&self, origin: &Vec3, direction: &Vec3, t_min: f64, t_max: f64) -> Option<Contact> {
@@ -212,6 +224,12 @@ pub fn speeds(mesh: &TriMesh) -> Option<Vec<f64>> {
     let speed = |v: &[f32]| Vec3::new(v[0].into(), v[1].into(), v[2].into()).norm();
     let finite = |s: f64| if s.is_finite() { s } else { 0.0 };
     Some(velocity.data.chunks_exact(3).map(|v| finite(speed(v))).collect())
+}
+
+/// Linear colours at the vertices, three numbers each, from the attribute `Cd` or `color`.
+pub fn colours(mesh: &TriMesh) -> Option<&[f32]> {
+    let carried = mesh.attribute("Cd").or(mesh.attribute("color"))?;
+    (carried.width == 3 && carried.data.len() == 3 * mesh.positions.len()).then_some(&carried.data)
 }
 
 /// The matte colour of a collider.

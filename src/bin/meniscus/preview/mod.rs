@@ -112,7 +112,7 @@ pub struct PreviewArgs {
 /// How the liquid is painted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ShadeChoice {
-    /// As the liquid looks: clear water, golden honey, dark chocolate
+    /// As the liquid looks: clear water, golden honey, dark chocolate, or the colour `Cd` that it carries
     Water,
     /// Matte, to judge the shape
     Clay,
@@ -191,6 +191,7 @@ impl Studio {
         let (own_shade, tint) = liquid_look(&cache.folder);
         let shade = match args.shade {
             _ if args.cells.is_some() => Shade::Speed { max: 1.0 },
+            ShadeChoice::Water if overview.coloured => Shade::Carried,
             ShadeChoice::Water => own_shade,
             ShadeChoice::Clay => Shade::CLAY,
             ShadeChoice::Speed => Shade::Speed { max: top_speed },

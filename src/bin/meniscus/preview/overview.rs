@@ -4,7 +4,7 @@
 //! its points on any side, such as a single drop that flies off, does not move the camera. Colliders
 //! count as far as they are inside the domain.
 
-use super::body::speeds;
+use super::body::{colours, speeds};
 use super::cache::Cache;
 use super::camera::Camera;
 use super::selection::spread;
@@ -19,6 +19,8 @@ pub struct Overview {
     pub ground: f64,
     /// The fastest of the liquid, m/s, leaving out the fastest thousandth.
     pub top_speed: f64,
+    /// Whether the liquid carries colours.
+    pub coloured: bool,
 }
 
 /// The usual size of a picture.
@@ -32,11 +34,13 @@ impl Overview {
     pub fn of(cache: &Cache) -> Result<Self> {
         let (mut liquid, mut solid, mut fast) = (Vec::new(), Vec::new(), Vec::new());
         let domain = cache.domain();
+        let mut coloured = false;
         for frame in spread(&cache.manifest.frames, FRAMES) {
             let surface = cache.surface(frame)?;
             let step = surface.positions.len().div_ceil(POINTS).max(1);
             liquid.extend(surface.positions.iter().step_by(step).filter(|p| finite(p)));
             fast.extend(speeds(&surface).unwrap_or_default().into_iter().step_by(step));
+            coloured |= colours(&surface).is_some();
             for collider in cache.colliders(frame)? {
                 solid.extend(collider.outline().map(|p| within(&p, &domain)));
             }
@@ -54,6 +58,7 @@ impl Overview {
             bounds,
             ground: bounds.lo.y,
             top_speed: quantile(&mut fast, 0.999).max(1e-3),
+            coloured,
         })
     }
 

@@ -21,6 +21,8 @@ pub enum Shade {
     Water,
     /// Opaque, of one colour under a clear coat.
     Paint(Rgb),
+    /// Opaque, of the colour that each part of it carries.
+    Carried,
     /// Coloured by speed, from rest to `max` metres a second.
     Speed { max: f64 },
 }
@@ -158,6 +160,11 @@ impl<'a> Stage<'a> {
     /// Speed of the liquid at a contact, m/s.
     pub fn speed(&self, contact: &Contact) -> f64 {
         self.liquid.as_ref().map_or(0.0, |l| l.body.speed(contact))
+    }
+
+    /// Colour that the liquid carries at a contact.
+    pub fn colour(&self, contact: &Contact) -> Rgb {
+        self.liquid.as_ref().map_or(Rgb::zeros(), |l| l.body.colour(contact))
     }
 
     /// What the ray meets first, glass aside. A ray inside the liquid that would leave it just before

@@ -97,6 +97,7 @@ impl Tracer<'_> {
         match self.stage.shade {
             Shade::Water => self.interface(part, contact, samples),
             Shade::Paint(colour) => self.glossy(part, contact, colour, samples),
+            Shade::Carried => self.glossy(part, contact, self.stage.colour(contact), samples),
             Shade::Speed { max } => {
                 let colour = speed_colour(self.stage.speed(contact) / max);
                 self.glossy(part, contact, colour, samples)
