@@ -19,7 +19,7 @@ mod skin;
 mod thick;
 mod trouble;
 
-use super::liquid::{Amount, Liquid, Solved, Step};
+use super::liquid::{Amount, CellFields, Liquid, Solved, Step};
 use super::report::Limit;
 use super::state::{Reader, Writer};
 use crate::error::{Error, Result};
@@ -389,6 +389,41 @@ impl Liquid for Mac {
 
     fn surface(&self, overlap: f64) -> Result<TriMesh> {
         self.build_surface(overlap)
+    }
+
+    fn cell_fields(&self) -> CellFields<'_> {
+        let grid = &self.now.grid;
+        let faces = std::array::from_fn(|a| if a < grid.tiles.axes() { &grid.velocity[a][..] } else { &[] });
+        CellFields { pressure: &grid.pressure, distance: &grid.liquid, faces }
+    }
+
+    fn cell_motion(&self) -> (Vec<Vec3>, Vec<Vec3>) {
+        let tiles = &self.now.grid.tiles;
+        let places = (0..tiles.cells()).into_par_iter().map(|p| tiles.centre(tiles.cell(p)));
+        let places = places.collect::<Vec<Vec3>>();
+        let velocities = self.velocity_at(&places);
+        (places, velocities)
+    }
+
+    fn face_positions(&self, axis: usize) -> Vec<Vec3> {
+        let tiles = &self.now.grid.tiles;
+        if axis >= tiles.axes() {
+            return Vec::new();
+        }
+        let down = Vec3::ith(axis, 0.5 * tiles.h());
+        (0..tiles.cells()).into_par_iter().map(|p| tiles.centre(tiles.cell(p)) - down).collect()
+    }
+
+    fn weights(&self) -> Vec<(&'static str, Vec<f64>)> {
+        let grid = &self.next.grid;
+        let [x, y, z] = grid.open.each_ref().map(|o| o.iter().map(|v| f64::from(*v)).collect());
+        vec![
+            ("open_x", x),
+            ("open_y", y),
+            ("open_z", z),
+            ("room", grid.room.clone()),
+            ("liquid_distance", grid.liquid.clone()),
+        ]
     }
 
     fn emitted(&self) -> &[f64] {
