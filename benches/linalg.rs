@@ -1,14 +1,17 @@
 //! Times of the linear-algebra engine.
 //!
 //! ```text
+//! cargo bench --bench linalg                                    every gate of this page with its verdict
+//! cargo bench --bench linalg -- gates     [n]                   kernels and a whole solve on one and two threads
 //! cargo bench --bench linalg -- kernels   [n] [threads]         products and vector kernels against STREAM triad
 //! cargo bench --bench linalg -- amg       [n] [threads]         hierarchies on a cube and on a splash
 //! cargo bench --bench linalg -- flat                            iterations at 64³, 128³ and 192³
 //! cargo bench --bench linalg -- viscosity [n] [threads]         six rigid motions, μΔt/ρh² from 1 to 1e5
 //! cargo bench --bench linalg -- export    n threads case FILE   write a system for benches/solvers/compare.py
 //! cargo bench --bench linalg -- solve     n threads FILE        solve such a system, print one line of JSON
+//! cargo bench --bench linalg -- geometric n threads case        the same system by the multigrid of the grid, likewise
 //! ```
-//! Times are the best of several runs; ratios compare numbers of the same run.
+//! Times are the best of several runs; ratios compare numbers of the same run. docs/solvers.md says what bounds them.
 
 #[path = "common/clock.rs"]
 mod clock;
@@ -16,6 +19,7 @@ mod clock;
 use clock::now;
 use meniscus::Cancel;
 use meniscus::linalg::*;
+use meniscus::solver::mac::{Multigrid, cases as mac_cases};
 use rayon::prelude::*;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::time::Instant;
@@ -28,12 +32,24 @@ fn main() {
     pool.install(|| match arguments.first().map(String::as_str) {
         Some("amg") => amg(n),
         Some("flat") => flat(),
-        Some("viscosity") => viscosity(n),
+        Some("viscosity") => viscosity(number(1, 24)),
+        Some("kernels") => kernels(n),
+        Some("gates") => gates(n),
+        Some("geometric") => geometric(n, threads, arguments.get(3).map_or("poisson", String::as_str)),
         Some("export") => export(n, &arguments[3], &arguments[4]),
         Some("solve") => solve(threads, &arguments[3]),
         Some("triad") => println!("triad {:.1} GB/s on {threads} threads", triad()),
-        _ => kernels(n),
+        _ => {
+            gates(n);
+            flat();
+            viscosity(24);
+        }
     });
+}
+
+/// A line that says whether a figure holds.
+fn verdict(name: &str, holds: bool, figure: &str, gate: &str) {
+    println!("{} {name:34} {figure:>24}   gate: {gate}", if holds { "HELD  " } else { "MISSED" });
 }
 
 fn best(repeats: usize, mut f: impl FnMut()) -> f64 {
@@ -58,35 +74,86 @@ fn triad() -> f64 {
     24.0 * N as f64 / t * 1e-9
 }
 
-fn kernels(n: usize) {
-    let mut roof = triad();
-    println!("triad {roof:.1} GB/s");
+/// Called with each kernel: its name, the bytes it must move, and one run of it.
+type See<'a> = &'a mut dyn FnMut(&'static str, f64, &mut (dyn FnMut() + Send));
+
+/// Every kernel whose time is that of the memory.
+fn each_kernel(n: usize, see: See) {
     let a = cases::poisson(n).unwrap();
     let x = cases::random_vector(a.rows(), 1);
     let (mut y, mut z) = (vec![0.0; a.rows()], vec![0.0; a.rows()]);
     let rows = a.rows() as f64;
-    let mut show = |name: &str, bytes: f64, f: &mut dyn FnMut()| {
-        // The machine is shared: measure the roof next to each kernel.
-        let before = triad();
-        let t = best(15, f);
-        roof = before.max(triad());
-        let rate = bytes / t * 1e-9;
-        println!("{name:14} {:7.2} ms {rate:6.1} GB/s {:4.0} % of triad", t * 1e3, 100.0 * rate / roof);
-    };
-    show("spmv", 12.0 * a.entries() as f64 + 20.0 * rows, &mut || a.multiply(&x, &mut y));
-    show("residual", 12.0 * a.entries() as f64 + 28.0 * rows, &mut || a.residual(&x, &x, &mut y));
-    show("dot", 16.0 * rows, &mut || {
+    see("spmv", 12.0 * a.entries() as f64 + 20.0 * rows, &mut || a.multiply(&x, &mut y));
+    see("residual", 12.0 * a.entries() as f64 + 28.0 * rows, &mut || a.residual(&x, &x, &mut y));
+    see("dot", 16.0 * rows, &mut || {
         std::hint::black_box(vector::dot(&x, &y));
     });
-    show("axpy", 24.0 * rows, &mut || vector::axpy(1e-9, &x, &mut y));
-    show("cg step", 48.0 * rows, &mut || {
+    see("axpy", 24.0 * rows, &mut || vector::axpy(1e-9, &x, &mut y));
+    see("cg step", 48.0 * rows, &mut || {
         std::hint::black_box(vector::step(1e-9, &x, &x, &mut y, &mut z));
     });
     let blocks = nodal_blocks(n / 2);
     let x = cases::random_vector(blocks.size(), 1);
     let mut y = vec![0.0; blocks.size()];
     let bytes = 76.0 * blocks.blocks() as f64 + 52.0 * blocks.block_rows() as f64;
-    show("spmv 3x3 blocks", bytes, &mut || blocks.apply(&x, &mut y));
+    see("spmv 3x3 blocks", bytes, &mut || blocks.apply(&x, &mut y));
+}
+
+fn kernels(n: usize) {
+    println!("triad {:.1} GB/s", triad());
+    each_kernel(n, &mut |name, bytes, f| {
+        // The machine is shared: measure the roof next to each kernel.
+        let before = triad();
+        let t = best(15, f);
+        let (roof, rate) = (before.max(triad()), bytes / t * 1e-9);
+        println!("{name:14} {:7.2} ms {rate:6.1} GB/s {:4.0} % of triad", t * 1e3, 100.0 * rate / roof);
+    });
+}
+
+/// Kernels at their share of the triad, and two threads against one, for kernels and a whole solve.
+fn gates(n: usize) {
+    let pools = [1, 2].map(|t| rayon::ThreadPoolBuilder::new().num_threads(t).build().unwrap());
+    let mut ratio = 0.0f64;
+    each_kernel(n, &mut |name, bytes, f| {
+        // Roof, kernel and roof again on one thread, then on two: all within a second or two.
+        let [one, two] = [0, 1].map(|p| {
+            pools[p].install(|| {
+                let before = triad();
+                let t = best(15, &mut *f);
+                (before.max(triad()), bytes / t * 1e-9)
+            })
+        });
+        let share = one.1 / one.0;
+        match name {
+            "spmv" => verdict(name, share >= 0.70, &of_triad(share, one.1), "70 % of the triad"),
+            "spmv 3x3 blocks" => verdict(name, share >= 0.85, &of_triad(share, one.1), "85 % of the triad"),
+            _ => println!("       {name:34} {:>24}", of_triad(share, one.1)),
+        }
+        ratio = ratio.max(two.0 / one.0);
+        two_threads(name, two.1 / one.1, two.0 / one.0);
+    });
+    let a = cases::poisson(n).unwrap();
+    let b = cases::random_vector(a.rows(), 1);
+    let [one, two] =
+        [0, 1].map(|p| pools[p].install(|| best(3, || drop(std::hint::black_box(solved(&a, &b))))));
+    two_threads("whole solve", one / two, ratio);
+}
+
+fn of_triad(share: f64, rate: f64) -> String {
+    format!("{:.0} % ({rate:.1} GB/s)", 100.0 * share)
+}
+
+fn two_threads(name: &str, gain: f64, roof: f64) {
+    let figure = format!("{gain:.2} of {roof:.2}");
+    verdict(&format!("{name}, two threads"), gain >= 0.9 * roof, &figure, "90 % of the triad's own ratio");
+}
+
+/// Set-up and solve by algebraic multigrid.
+fn solved(a: &Csr, b: &[f64]) -> Vec<f64> {
+    let mut m = Amg::new(a, &AmgParams::default()).unwrap();
+    let (mut x, params) = (vec![0.0; a.rows()], KrylovParams { tolerance: 1e-6, ..Default::default() });
+    cg(a, &mut m, b, &mut x, &params, &Cancel::new()).unwrap();
+    x
 }
 
 /// A nodal matrix of 3×3 blocks with 15 neighbours a node, as on a BCC lattice.
@@ -109,7 +176,7 @@ fn nodal_blocks(n: usize) -> BlockCsr<3> {
     BlockCsr::from_triplets(n * n * n, &triplets).unwrap()
 }
 
-fn report(name: &str, a: &Csr, b: &[f64], build: impl Fn() -> Amg) {
+fn report(name: &str, a: &Csr, b: &[f64], build: impl Fn() -> Amg) -> usize {
     let start = Instant::now();
     let mut m = build();
     let setup = start.elapsed().as_secs_f64();
@@ -126,6 +193,7 @@ fn report(name: &str, a: &Csr, b: &[f64], build: impl Fn() -> Amg) {
         info.residual,
         info.outcome
     );
+    info.iterations
 }
 
 fn amg(n: usize) {
@@ -142,24 +210,33 @@ fn amg(n: usize) {
 }
 
 fn flat() {
+    let mut counts = [Vec::new(), Vec::new()];
     for n in [64, 128, 192] {
         let a = cases::poisson(n).unwrap();
-        let (b, ones) = (cases::random_vector(a.rows(), 1), vec![1.0; a.rows()]);
-        report(&format!("poisson {n}"), &a, &b, || Amg::new(&a, &AmgParams::default()).unwrap());
-        report(&format!("poisson {n} smooth rhs"), &a, &ones, || {
-            Amg::new(&a, &AmgParams::default()).unwrap()
-        });
+        let sides = [("", cases::random_vector(a.rows(), 1)), (" smooth rhs", vec![1.0; a.rows()])];
+        for (counts, (name, b)) in counts.iter_mut().zip(sides) {
+            let build = || Amg::new(&a, &AmgParams::default()).unwrap();
+            counts.push(report(&format!("poisson {n}{name}"), &a, &b, build));
+        }
+    }
+    for (name, counts) in ["iterations, random", "iterations, smooth"].iter().zip(counts) {
+        let apart = counts.iter().max().unwrap() - counts.iter().min().unwrap();
+        let gate = "within 3 at 64³, 128³ and 192³";
+        verdict(name, apart <= 3, &format!("{counts:?}"), gate);
     }
 }
 
 fn viscosity(n: usize) {
+    let mut counts = Vec::new();
     for s in [1.0, 1e1, 1e2, 1e3, 1e4, 1e5] {
         let case = cases::viscosity(n, s).unwrap();
         let b = cases::random_vector(case.matrix.rows(), 1);
-        report(&format!("viscosity {s:e}"), &case.matrix, &b, || {
+        counts.push(report(&format!("viscosity {s:e}"), &case.matrix, &b, || {
             Amg::with_near_null(&case.matrix, 6, &case.rigid_motions, &AmgParams::default()).unwrap()
-        });
+        }));
     }
+    let holds = counts.iter().all(|c| *c <= 2 * counts[0]);
+    verdict("viscous iterations", holds, &format!("{counts:?}"), "at most double from 1 to 1e5");
 }
 
 /// Sizes as u64, offsets and columns as u32, values and right-hand side as f64, little endian.
@@ -210,15 +287,39 @@ fn import(path: &str) -> (Csr, Vec<f64>) {
 fn solve(threads: usize, path: &str) {
     let (a, b) = import(path);
     // On one thread the processor's time is what counts, on several the wall's.
-    let start = now();
+    let (start, wall) = (now(), Instant::now());
     let mut m = Amg::new(&a, &AmgParams::default()).unwrap();
     let middle = now();
     let mut x = vec![0.0; a.rows()];
     let params = KrylovParams { tolerance: 1e-6, ..Default::default() };
     let info = cg(&a, &mut m, &b, &mut x, &params, &Cancel::new()).unwrap();
-    let end = now();
+    let solver = format!("meniscus amg-cg, {threads} threads");
+    line(&solver, [start, middle, now()], wall.elapsed().as_secs_f64(), &info);
+}
+
+/// The multigrid of the grid on the system of `export`; it needs no assembled matrix.
+fn geometric(n: usize, threads: usize, case: &str) {
+    let (tiles, stencil) = match case {
+        "splash" => mac_cases::splash(n).unwrap(),
+        _ => mac_cases::poisson(n).unwrap(),
+    };
+    let random = cases::random_vector(tiles.cells(), 1);
+    let rhs: Vec<f64> =
+        random.iter().zip(&stencil.diagonal).map(|(b, d)| if *d > 0.0 { *b } else { 0.0 }).collect();
+    let mut p = tiles.field(0.0);
+    let (start, wall) = (now(), Instant::now());
+    let mut solver = Multigrid::new(&tiles, &stencil).unwrap();
+    let middle = now();
+    let params = KrylovParams { tolerance: 1e-6, ..Default::default() };
+    let done = solver.solve(&tiles, &stencil, &rhs, &mut p, &params, &Cancel::new()).unwrap();
+    let name = format!("meniscus multigrid, {threads} threads");
+    line(&name, [start, middle, now()], wall.elapsed().as_secs_f64(), &done.info);
+}
+
+/// One line for benches/solvers/compare.py.
+fn line(solver: &str, [start, middle, end]: [f64; 3], wall: f64, info: &SolveInfo) {
     println!(
-        "{{\"solver\":\"meniscus amg-cg, {threads} threads\",\"setup\":{:.4},\"solve\":{:.4},\"iterations\":{},\"residual\":{:.2e},\"peak_mb\":{:.0}}}",
+        "{{\"solver\":\"{solver}\",\"setup\":{:.4},\"solve\":{:.4},\"wall\":{wall:.4},\"iterations\":{},\"residual\":{:.2e},\"peak_mb\":{:.0}}}",
         middle - start,
         end - middle,
         info.iterations,

@@ -264,7 +264,10 @@ typedef struct mns_settings {
     uint32_t struct_size;
     /* Threads to use; 0 for what the scene says, or else all. The result does not depend on it. */
     uint32_t threads;
-    /* Bytes that the simulation may hold; 0 for no limit. What will not fit is refused before it starts. */
+    /*
+     Bytes that the simulation may hold; 0 for what the scene says, or else no limit. What will not fit is refused
+     before it starts.
+     */
     uint64_t memory_limit;
     /* Folder that mesh files of the scene are relative to, in UTF-8; NULL if the scene may read no files. */
     const char *mesh_folder;
@@ -526,7 +529,7 @@ mns_result mns_lattice_solve_pressure(struct mns_lattice *lattice,
 /*
  Apply viscosity to the velocities, implicitly, with no traction at the free surface, so that any step is stable. It is
  solved at vertices, with the stress 2 mu e of each tetrahedron. Pressure and volume are not looked at. `info` may be NULL.
- Afterwards read velocity and known.
+ Afterwards read velocity, known and stress.
  Errors: INVALID, DIVERGED, CANCELLED: the fields are as they were.
  */
 mns_result mns_lattice_solve_viscosity(struct mns_lattice *lattice,
@@ -541,6 +544,7 @@ mns_result mns_lattice_interrupt(const struct mns_lattice *lattice);
  field that was never set is empty.
 
      known         faces   bytes: 1 on faces whose velocity the last solve has set
+     stress        tets    f64 x 6, Pa: xx, yy, zz, xy, yz, xz of 2 mu e after the last solve of viscosity; 0 outside liquid
      normal        faces   f64 x 3: the direction along which the velocity counts
      tets                  u32 x 4: the vertices of each tetrahedron
      face_vertices         u32 x 4: round each face; the first again at the end of a triangle
@@ -636,8 +640,10 @@ mns_result mns_simulation_interrupt(const struct mns_simulation *simulation);
  before each step to feed an animated character. A sample without triangles is an object that is not there: as the
  first one it takes the object away until it is sent again, as a later one it ends the list. Saved states do not hold
  geometry: send it again after a load.
- Errors: INVALID (no object has this name, frames do not rise), GEOMETRY (the message names the defect),
- UNSUPPORTED for bodies. After an error the geometry is as it was.
+ A body moves by itself: it takes one sample, a closed mesh, which holds at once whatever its frame. It stays where it
+ is and every point goes on as it moved; inertia follows from the mesh, and mass too where the scene gives a density.
+ Errors: INVALID (no object has this name, frames do not rise), GEOMETRY (the message names the defect). After an error
+ the geometry is as it was.
  */
 mns_result mns_simulation_set_geometry(struct mns_simulation *simulation,
                                        int32_t kind,
@@ -710,6 +716,12 @@ mns_result mns_simulation_report_json(const struct mns_simulation *simulation, c
                                     quaternion w x y z, scale
      body.velocity       f64 x 6    for each body: velocity of its centre of mass, angular velocity in radians
      body.force          f64 x 6    for each body: force of the liquid in newtons, torque about the centre of mass
+     cell.position       f64 x 3    the cells on which pressure is solved; those of mac are cubes, sorted by tiles
+     cell.velocity       f64 x 3    velocity of the liquid there
+     cell.pressure       f64        Pa, 0 outside the liquid
+     cell.distance       f64        metres to the surface, negative in liquid; exact near the surface, cut off further away
+     face.position_x     f64 x 3    the lower face of each cell of mac across x, and so _y, _z; empty for bcc
+     face.velocity_x     f64        the velocity along x there, and so _y, _z; a flat scene has none across z
  */
 mns_result mns_simulation_field(const struct mns_simulation *simulation,
                                 const char *name,

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -52,6 +54,45 @@ inline int version() { return mns_version(); }
 inline void check_version() {
     if (mns_version() / 100 != MNS_VERSION / 100)
         throw Error(MNS_ERROR_VERSION, "the Meniscus library and its header are of different versions");
+}
+
+/// How the library was built, as JSON.
+inline std::string build_info() { return mns_build_info(); }
+
+/// Receives the level (MNS_LOG_ERROR, ...) and text of a message; what it throws is lost.
+using Log = std::function<void(int level, const std::string &message)>;
+
+namespace detail {
+/// The sink of the process; a message that is on its way keeps the sink it was sent to.
+struct LogState {
+    std::mutex lock;
+    std::shared_ptr<const Log> sink;
+    static LogState &get() {
+        static LogState state;
+        return state;
+    }
+    static void send(void *, int32_t level, const char *message) {
+        try {
+            std::shared_ptr<const Log> sink;
+            {
+                std::lock_guard<std::mutex> held(get().lock);
+                sink = get().sink;
+            }
+            if (sink && *sink) (*sink)(level, message);
+        } catch (...) {
+        }
+    }
+};
+} // namespace detail
+
+/// Send messages up to a level to a function, for the whole process; without a function there is silence. Every thread
+/// that calls the library may call it, also several at once.
+inline void set_log(int level, const Log &log) {
+    {
+        std::lock_guard<std::mutex> held(detail::LogState::get().lock);
+        detail::LogState::get().sink = std::make_shared<const Log>(log);
+    }
+    check(mns_log_set(log ? level : MNS_LOG_NONE, log ? &detail::LogState::send : nullptr, nullptr));
 }
 
 namespace detail {
@@ -191,7 +232,20 @@ public:
         check(mns_simulation_field(handle_, name, &array));
         return View<T>(array);
     }
-    /// Replace the geometry of a collider or an emitter by meshes at rising frames.
+    /// The names of all fields.
+    std::vector<std::string> field_names() const {
+        std::vector<std::string> names;
+        const char *name = nullptr;
+        while (mns_simulation_field_name(handle_, names.size(), &name) == MNS_OK) names.push_back(name);
+        return names;
+    }
+    /// The triangles of a collider or body in its own coordinates: points and corners.
+    std::pair<View<double>, View<uint32_t>> collider_mesh(const std::string &name) const {
+        mns_array positions, triangles;
+        check(mns_simulation_collider_mesh(handle_, name.c_str(), &positions, &triangles));
+        return std::make_pair(View<double>(positions), View<uint32_t>(triangles));
+    }
+    /// Replace the geometry of a collider or an emitter by meshes at rising frames, or that of a body by one.
     void set_geometry(int32_t kind, const std::string &name, const std::vector<MeshSample> &samples) {
         std::vector<mns_mesh_sample> rows;
         for (const MeshSample &s : samples) {

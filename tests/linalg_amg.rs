@@ -154,6 +154,46 @@ fn groups_are_used_again_when_only_values_change() {
 }
 
 #[test]
+fn smoothed_groups_are_used_again_too() {
+    let case = cases::viscosity(9, 10.0).unwrap();
+    let (mut a, params) =
+        (case.matrix, AmgParams { smoothed: true, cycle: Cycle::V, ..AmgParams::default() });
+    let b = random_vector(a.rows(), 3);
+    let m = Amg::with_near_null(&a, 6, &case.rigid_motions, &params).unwrap();
+    // Other couplings would be matched otherwise; the old groups stay.
+    for i in 0..a.rows() {
+        let span = a.span(i);
+        let columns = a.columns()[span.clone()].to_vec();
+        for (v, c) in a.values_mut()[span].iter_mut().zip(columns) {
+            *v *= if c as usize == i { 1.0 } else { 0.5 + 0.4 * ((i + c as usize) % 2) as f64 };
+        }
+    }
+    let sizes: Vec<usize> = m.sizes().iter().map(|s| s.0).collect();
+    let mut m = m.update(&a).unwrap();
+    assert_eq!(m.sizes().iter().map(|s| s.0).collect::<Vec<_>>(), sizes);
+    let (_, info) = solve(&a, &mut m, &b, 1e-8);
+    assert!(info.converged(), "{info:?}");
+}
+
+#[test]
+fn the_default_cycle_is_symmetric_enough_for_conjugate_gradients() {
+    // Its inner conjugate gradients make it nonlinear: u·M⁻¹v and v·M⁻¹u part by some per cent of their bound.
+    let a = cases::splash(24).unwrap();
+    let mut m = Amg::new(&a, &AmgParams::default()).unwrap();
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    for seed in 0..4 {
+        let (u, v) = (random_vector(a.rows(), seed), random_vector(a.rows(), seed + 50));
+        let (mut mu, mut mv) = (vec![0.0; a.rows()], vec![0.0; a.rows()]);
+        m.apply(&u, &mut mu);
+        m.apply(&v, &mut mv);
+        let bound = norm(&u) * norm(&mv);
+        let off = (dot(&u, &mv) - dot(&v, &mu)).abs() / bound;
+        assert!(off < 0.05, "{off}");
+        assert!(dot(&u, &mu) > 0.0 && dot(&v, &mv) > 0.0);
+    }
+}
+
+#[test]
 fn trivial_matrices_are_no_trouble() {
     for n in [0, 1, 2, 1000] {
         let a = Csr::identity(n).unwrap();

@@ -194,6 +194,84 @@ fn one_thread_and_eight_agree_bitwise() {
 }
 
 #[test]
+fn blocks_saddles_and_low_ranks_agree_bitwise_on_any_number_of_threads() {
+    let a = poisson([27, 27, 27]);
+    let n = a.rows();
+    let blocks = BlockCsr::<3>::from_csr(&a).unwrap();
+    let entry = |i: usize, k: usize| (i as u32, ((7 * i + 5 * k) % n) as u32, 0.3 + (k % 3) as f64);
+    let gather = |rows: usize, each: usize| -> Csr {
+        let triplets: Vec<_> = (0..rows).flat_map(|i| (0..each).map(move |k| entry(i, k))).collect();
+        Csr::from_triplets(rows, n, &triplets).unwrap()
+    };
+    let saddle = Saddle::new(a.clone(), gather(9000, 4), Some(Csr::identity(9000).unwrap())).unwrap();
+    let middle: Vec<f64> = (0..36).map(|i| 0.1 + ((i / 6) * (i % 6)) as f64).collect();
+    let low = LowRank::new(&a, gather(6, 9000), middle).unwrap();
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let operators: [&dyn LinearOperator; 3] = [&blocks, &saddle, &low];
+            operators.map(|o| {
+                let x = random_vector(o.size(), 5);
+                let (mut y, mut r) = (vec![0.0; o.size()], vec![0.0; o.size()]);
+                let product = o.apply_dot(&x, &mut y);
+                o.residual(&x, &y, &mut r);
+                (product.to_bits(), bits(&y), bits(&r))
+            })
+        })
+    };
+    let one = run(1);
+    assert!([2, 3, 8].iter().all(|&t| run(t) == one));
+}
+
+#[test]
+fn products_transposes_and_sums_of_triplets_are_those_of_sprs() {
+    let mut random = Random(9);
+    for (rows, inner, columns) in [(1, 1, 1), (13, 7, 29), (90, 140, 60), (3, 500, 2)] {
+        let mut matrix = |rows: usize, columns: usize| {
+            let count = 4 * rows.max(columns);
+            let one = |r: &mut Random| {
+                let (i, j) = (r.next() % rows as u64, r.next() % columns as u64);
+                // Eighths: sums are exact in any order.
+                (i as u32, j as u32, (r.next() % 64) as f64 / 8.0 - 3.0)
+            };
+            let triplets: Vec<(u32, u32, f64)> = (0..count).map(|_| one(&mut random)).collect();
+            let ours = Csr::from_triplets(rows, columns, &triplets).unwrap();
+            let mut theirs = sprs::TriMatI::<f64, u32>::new((rows, columns));
+            triplets.iter().for_each(|&(i, j, v)| theirs.add_triplet(i as usize, j as usize, v));
+            (ours, theirs.to_csr::<u32>())
+        };
+        let same = |ours: &Csr, theirs: &sprs::CsMatI<f64, u32>| {
+            assert_eq!((ours.rows(), ours.column_count()), theirs.shape());
+            for i in 0..ours.rows() {
+                for j in 0..ours.column_count() {
+                    assert_eq!(ours.get(i, j), theirs.get(i, j).copied().unwrap_or(0.0), "({i}, {j})");
+                }
+            }
+        };
+        let ((a, their_a), (b, their_b)) = (matrix(rows, inner), matrix(inner, columns));
+        same(&a, &their_a);
+        same(&a.product(&b).unwrap(), &(&their_a * &their_b));
+        let turned = their_a.transpose_view().to_csr();
+        same(&a.transpose(), &turned);
+        assert_eq!(a.transpose().transpose(), a);
+    }
+}
+
+#[test]
+fn gmres_ends_in_any_unit() {
+    // A lucky breakdown: the second direction already holds the solution.
+    for unit in [1e-30, 1.0, 1e30] {
+        let a =
+            Csr::from_triplets(3, 3, &[(0, 0, 2.0 * unit), (1, 1, 3.0 * unit), (2, 2, 3.0 * unit)]).unwrap();
+        let (b, mut x) = ([2.0 * unit, 3.0 * unit, 3.0 * unit], [0.0; 3]);
+        let params = KrylovParams { tolerance: 1e-14, ..Default::default() };
+        let info = fgmres(&a, &mut Identity, &b, &mut x, &params, &Cancel::new()).unwrap();
+        assert!(info.converged() && info.iterations <= 3, "{unit} {info:?}");
+        assert!(x.iter().all(|x| (x - 1.0).abs() < 1e-12), "{unit} {x:?}");
+    }
+}
+
+#[test]
 fn minres_and_gmres_lead_to_the_dense_solution_of_indefinite_systems() {
     for seed in 0..20 {
         let n = 5 + seed as usize;

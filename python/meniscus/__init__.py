@@ -15,9 +15,12 @@ from ._command import command
 from ._library import Error, build_info, version
 from .grid import Grid, SolveInfo
 from .lattice import Lattice
-from .simulation import Estimate, Progress, Simulation, estimate
+from .simulation import BODY, COLLIDER, EMITTER, Estimate, Progress, Simulation, estimate
 
 __all__ = [
+    "BODY",
+    "COLLIDER",
+    "EMITTER",
     "Error",
     "Estimate",
     "Grid",

@@ -58,7 +58,7 @@ class Lattice:
         lib.call("mns_lattice_set", self._handle, name.encode(), ctypes.byref(array))
 
     def __getitem__(self, name: str) -> numpy.ndarray:
-        """A field, or ``known``, ``normal``, ``tets``, ``face_vertices``, as a view."""
+        """A field, or ``known``, ``stress``, ``normal``, ``tets``, ``face_vertices``, as a view."""
         array = lib.Array()
         lib.call("mns_lattice_field", self._handle, name.encode(), ctypes.byref(array))
         return lib.view(array, self)

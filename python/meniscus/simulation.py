@@ -182,7 +182,7 @@ class Simulation:
     def set_geometry(self, name: str, samples: Sequence[tuple], kind: int = COLLIDER) -> None:
         """Replace the geometry of a collider or an emitter from the present frame on: samples of (frame, points,
         triangles) or (frame, points, triangles, velocities) at rising frames. One sample for the frame to come,
-        before each step, feeds an animated mesh."""
+        before each step, feeds an animated mesh. A body takes one closed mesh, which holds at once."""
         rows, keep = (lib.MeshSample * len(samples))(), []
         for row, (frame, points, triangles, *velocities) in zip(rows, samples):
             row.struct_size, row.frame = ctypes.sizeof(row), frame

@@ -33,6 +33,11 @@ class SimulationTest(unittest.TestCase):
             self.assertEqual(water.field("surface.velocity").shape, points.shape)
             self.assertEqual(len(water.field("particle.position")), water.report["particles"])
             self.assertIn("collider.pose", water.field_names)
+            pressure, place = water.field("cell.pressure"), water.field("cell.position")
+            self.assertEqual(place.shape, (len(pressure), 3))
+            self.assertEqual(water.field("cell.velocity").shape, place.shape)
+            self.assertGreater(pressure[place[:, 1] < 0.05].max(), pressure[place[:, 1] > 0.1].max())
+            self.assertEqual(len(water.field("face.velocity_x")), len(water.field("face.position_x")))
             self.assertGreater(len(water.collider_mesh("post")[0]), 10)
 
     def test_a_mesh_is_fed_every_frame(self):
@@ -47,6 +52,18 @@ class SimulationTest(unittest.TestCase):
                 self.assertAlmostEqual(water.field("collider.pose")[0][0], -0.01 * frame, places=12)
             with self.assertRaises(meniscus.Error):
                 water.set_geometry("past", [(9, corners, triangles)])
+
+    def test_a_body_takes_another_shape(self):
+        shape = {"box": {"min": [0.1, 0.22, 0.05], "max": [0.2, 0.27, 0.15]}}
+        scene = {**SCENE, "bodies": [{"name": "raft", "density": 500, "shape": shape}]}
+        corners = numpy.array([[x, y, z] for z in (0.05, 0.15) for y in (0.22, 0.27) for x in (0.1, 0.15)])
+        quads = [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]]
+        triangles = [t for a, b, c, d in quads for t in ([a, b, c], [a, c, d])]
+        with meniscus.Simulation(scene, threads=1) as water:
+            self.assertAlmostEqual(water.report["bodies"][0]["mass"], 0.25)
+            water.set_geometry("raft", [(1, corners, triangles)], kind=meniscus.BODY)
+            self.assertAlmostEqual(water.report["bodies"][0]["mass"], 0.125)
+            water.step()
 
     def test_a_slider_is_followed_every_frame(self):
         with meniscus.Simulation(SCENE, threads=1) as water:
@@ -134,6 +151,44 @@ class GridTest(unittest.TestCase):
             numpy.testing.assert_allclose(grid["velocity_x"], turn_x, atol=1e-6)
             self.assertEqual(grid["stress_xy"].shape, (25, 25))
             self.assertLess(abs(grid["stress_xx"]).max(), 0.1)
+
+
+class LatticeTest(unittest.TestCase):
+    def test_still_water_carries_its_weight(self):
+        box = meniscus.Lattice((4, 4, 4), 0.25, depth=1)
+        level = lambda x: x[:, 1] - 0.6
+        box["liquid_distance"] = level(box.positions("liquid_distance"))
+        box["velocity"] = box["normal"] @ (0.0, -9.81 * 0.01, 0.0)
+        self.assertGreater(box.solve_pressure(0.01, tolerance=1e-12).unknowns, 100)
+        pressure, depth = box["pressure"], -level(box.positions("pressure"))
+        numpy.testing.assert_allclose(pressure[depth > 0], 9810 * depth[depth > 0], rtol=1e-6)
+        self.assertLess(abs(box["velocity"][box["known"] == 1]).max(), 1e-7)
+
+    def test_a_sheared_drop_has_the_stress_of_its_slope(self):
+        box = meniscus.Lattice((4, 4, 4), 0.25, depth=1)
+        x = box.positions("liquid_distance")
+        box["liquid_distance"] = numpy.linalg.norm(x - 0.5, axis=1) - 0.35
+        # u = (y, 0, 0): the stress is mu in xy and nothing else; a short step leaves it so inside.
+        slope = numpy.zeros((len(box["normal"]), 3))
+        slope[:, 0] = box.positions("velocity")[:, 1]
+        box["velocity"] = (box["normal"] * slope).sum(axis=1)
+        box["viscosity"] = [7.0]
+        self.assertGreater(box.solve_viscosity(1e-6).unknowns, 100)
+        stress, middle = box["stress"], box.positions("stress")
+        self.assertEqual(stress.shape, (len(box["tets"]), 6))
+        inside = numpy.linalg.norm(middle - 0.5, axis=1) < 0.2
+        self.assertGreater(inside.sum(), 20)
+        numpy.testing.assert_allclose(stress[inside], [[0, 0, 0, 7, 0, 0]] * inside.sum(), atol=0.3)
+        outside = numpy.linalg.norm(middle - 0.5, axis=1) > 0.6
+        self.assertEqual(abs(stress[outside]).max(), 0)
+
+    def test_it_is_fine_where_asked(self):
+        coarse = meniscus.Lattice((2, 2, 2), 0.5, depth=3, sizing=[[0.1, 0.1, 0.1, 0.5]])
+        fine = meniscus.Lattice((2, 2, 2), 0.5, depth=3, sizing=[[0.1, 0.1, 0.1, 0.07]])
+        self.assertGreater(len(fine["tets"]), len(coarse["tets"]))
+        self.assertEqual(fine["face_vertices"].shape[1], 4)
+        with self.assertRaises(meniscus.Error):
+            fine["velocity"] = [1.0]
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ fn build_info() -> std::ffi::CString {
         "architecture": std::env::consts::ARCH,
         "system": std::env::consts::OS,
         "checks": cfg!(debug_assertions),
-        "simulators": ["mac"],
-        "pieces": ["pressure"],
+        "simulators": ["mac", "bcc"],
+        "pieces": ["grid.pressure", "grid.viscosity", "grid.stokes", "lattice.pressure", "lattice.viscosity"],
         "scene_version": crate::scene::SCENE_VERSION,
         "state_version": crate::simulation::state::STATE_VERSION,
     });

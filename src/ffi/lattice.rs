@@ -227,7 +227,7 @@ pub unsafe extern "C" fn mns_lattice_solve_pressure(
 
 /// Apply viscosity to the velocities, implicitly, with no traction at the free surface, so that any step is stable. It is
 /// solved at vertices, with the stress 2 mu e of each tetrahedron. Pressure and volume are not looked at. `info` may be NULL.
-/// Afterwards read velocity and known.
+/// Afterwards read velocity, known and stress.
 /// Errors: INVALID, DIVERGED, CANCELLED: the fields are as they were.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mns_lattice_solve_viscosity(
@@ -296,6 +296,7 @@ pub unsafe extern "C" fn mns_lattice_interrupt(lattice: *const mns_lattice) -> m
 /// field that was never set is empty.
 ///
 ///     known         faces   bytes: 1 on faces whose velocity the last solve has set
+///     stress        tets    f64 x 6, Pa: xx, yy, zz, xy, yz, xz of 2 mu e after the last solve of viscosity; 0 outside liquid
 ///     normal        faces   f64 x 3: the direction along which the velocity counts
 ///     tets                  u32 x 4: the vertices of each tetrahedron
 ///     face_vertices         u32 x 4: round each face; the first again at the end of a triangle
@@ -310,11 +311,12 @@ pub unsafe extern "C" fn mns_lattice_field(
         let (name, out) = unsafe { (text(name, "name")?, Out::new(out, "out")?) };
         let shared = LATTICES.get(lattice)?;
         let reading = shared.read()?;
-        let Pieces { block, places, face_vertices, .. } = reading.get()?;
+        let Pieces { block, pool, places, face_vertices, .. } = reading.get()?;
         out.write(match (field(name), name) {
             (Some(field), _) => mns_array::of(block.get(field)).grouped(field.width()),
             (_, "known") => mns_array::of(block.known()),
-            (_, "normal") => mns_array::of(&places[4].get_or_init(|| block.normals())[..]),
+            (_, "stress") => mns_array::of(block.stress().as_flattened()).grouped(6),
+            (_, "normal") => mns_array::of(&places[4].get_or_init(|| pool.install(|| block.normals()))[..]),
             (_, "tets") => mns_array::of(&block.lattice().tets.vertices[..]),
             (_, "face_vertices") => mns_array::of(&face_vertices.get_or_init(|| block.face_vertices())[..]),
             _ => return Err(unknown(name)),
@@ -335,14 +337,15 @@ pub unsafe extern "C" fn mns_lattice_positions(
         let (name, out) = unsafe { (text(name, "name")?, Out::new(out, "out")?) };
         let shared = LATTICES.get(lattice)?;
         let reading = shared.read()?;
-        let Pieces { block, places, .. } = reading.get()?;
+        let Pieces { block, pool, places, .. } = reading.get()?;
         let seat = match (field(name), name) {
             (Some(field), _) => field.seat(),
             (_, "known" | "normal" | "face_vertices") => Seat::Face,
-            (_, "tets") => Seat::Tet,
+            (_, "tets" | "stress") => Seat::Tet,
             _ => return Err(unknown(name)),
         };
-        out.write(mns_array::of(&places[seat as usize].get_or_init(|| block.positions(seat))[..]));
+        let at = places[seat as usize].get_or_init(|| pool.install(|| block.positions(seat)));
+        out.write(mns_array::of(&at[..]));
         Ok(())
     })
 }

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::geometry::{Attribute, TriMesh};
 use crate::io;
 use crate::scene::Scene;
+use crate::simulation::report::{FrameReport, Progress};
 use crate::simulation::{GeometryOf, Settings, Simulation};
 use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn mns_simulation_create(
         let scene = Scene::from_json(json)?;
         let simulation = Simulation::new(&scene, &|file| host.mesh(file), &host.settings)?;
         let cancel = simulation.cancel_flag();
-        out.write(SIMULATIONS.insert(Running::new(simulation), cancel)?);
+        out.write(SIMULATIONS.insert(Running::new(simulation, host.folder), cancel)?);
         Ok(())
     })
 }
@@ -155,7 +156,10 @@ pub unsafe extern "C" fn mns_simulation_step(
 ) -> mns_result {
     guard("mns_simulation_step", || {
         let shared = SIMULATIONS.get(simulation)?;
-        advance(shared.change()?.get()?, progress, user)
+        let mut changing = shared.change()?;
+        let running = changing.get()?;
+        let next = running.simulation.frame().saturating_add(1);
+        advance(running, next, progress, user)
     })
 }
 
@@ -176,27 +180,39 @@ pub unsafe extern "C" fn mns_simulation_advance(
         if ahead > 10_000_000 {
             return Err(Fault::invalid("frame", format!("{frame} is {ahead} frames ahead")));
         }
-        (0..ahead).try_for_each(|_| advance(running, progress, user))
+        advance(running, frame, progress, user)
     })
 }
 
-fn advance(running: &mut Running, callback: mns_progress_callback, user: *mut c_void) -> Result<(), Fault> {
+fn advance(
+    running: &mut Running,
+    frame: i64,
+    callback: mns_progress_callback,
+    user: *mut c_void,
+) -> Result<(), Fault> {
     running.forget_views();
-    let report = running.simulation.advance_frame(&mut |p| {
+    let mut watch = |p: &Progress| {
         let Some(callback) = callback else { return false };
         let progress = mns_progress::from(p);
         // SAFETY: the host promised a callback that may be called with its own pointer.
         as_host(|| unsafe { callback(user, &progress) }) != 0
-    })?;
-    for warning in &report.warnings {
-        log::warning(&format!("frame {}: {warning}", report.frame));
+    };
+    let latest = &mut running.report;
+    let mut done = |report: FrameReport| {
+        for warning in &report.warnings {
+            log::warning(&format!("frame {}: {warning}", report.frame));
+        }
+        log::info(|| {
+            let r = &report;
+            format!("frame {}: {} substeps, {:.3} l, {:.2} s", r.frame, r.substeps, r.litres, r.seconds)
+        });
+        *latest = report;
+    };
+    let ended = running.simulation.advance_to(frame, &mut watch, &mut done);
+    if ended.is_err() {
+        running.dump_failure();
     }
-    log::info(|| {
-        let r = &report;
-        format!("frame {}: {} substeps, {:.3} l, {:.2} s", r.frame, r.substeps, r.litres, r.seconds)
-    });
-    running.report = report;
-    Ok(())
+    Ok(ended?)
 }
 
 /// Ask the call that is computing a frame to stop; it returns MNS_ERROR_CANCELLED within a second. May be called
@@ -226,8 +242,10 @@ pub const MNS_GEOMETRY_BODY: i32 = 2;
 /// before each step to feed an animated character. A sample without triangles is an object that is not there: as the
 /// first one it takes the object away until it is sent again, as a later one it ends the list. Saved states do not hold
 /// geometry: send it again after a load.
-/// Errors: INVALID (no object has this name, frames do not rise), GEOMETRY (the message names the defect),
-/// UNSUPPORTED for bodies. After an error the geometry is as it was.
+/// A body moves by itself: it takes one sample, a closed mesh, which holds at once whatever its frame. It stays where it
+/// is and every point goes on as it moved; inertia follows from the mesh, and mass too where the scene gives a density.
+/// Errors: INVALID (no object has this name, frames do not rise), GEOMETRY (the message names the defect). After an error
+/// the geometry is as it was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mns_simulation_set_geometry(
     simulation: *mut mns_simulation,
@@ -250,14 +268,12 @@ pub unsafe extern "C" fn mns_simulation_set_geometry(
         let of = match kind {
             MNS_GEOMETRY_COLLIDER => GeometryOf::Collider,
             MNS_GEOMETRY_EMITTER => GeometryOf::Emitter,
-            _ => {
-                let message = "this simulator has no bodies".to_string();
-                return Err(Error::Unsupported { what: name.to_string(), message }.into());
-            }
+            _ => GeometryOf::Body,
         };
         running.simulation.set_geometry(of, name, samples)?;
         running.forget_views();
         running.report.colliders = running.simulation.collider_poses();
+        running.report.bodies = running.simulation.body_motions();
         Ok(())
     })
 }

@@ -6,16 +6,20 @@
 use super::array::mns_array;
 use super::fault::{Fault, c_text, mns_result};
 use super::guard::guard;
+use super::log;
 use super::pointer::{Out, text};
 use super::records::mns_report;
 use super::simulation::{SIMULATIONS, mns_simulation};
 use super::versioned::VersionedOut;
 use crate::error::Result;
-use crate::geometry::TriMesh;
+use crate::geometry::{Attribute, TriMesh};
+use crate::io;
+use crate::math::Vec3;
 use crate::simulation::report::FrameReport;
 use crate::simulation::{ColliderMesh, Simulation};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// A simulation and what was computed to show it.
@@ -23,6 +27,8 @@ pub(super) struct Running {
     pub simulation: Simulation,
     pub report: FrameReport,
     pub saved: Vec<u8>,
+    /// The folder that files of the scene are relative to.
+    folder: Option<PathBuf>,
     surface: OnceLock<Result<TriMesh>>,
     poses: OnceLock<Vec<[f64; 8]>>,
     /// Velocities and forces of the bodies, six numbers each.
@@ -30,19 +36,33 @@ pub(super) struct Running {
     /// Triangles of the colliders that have others in each frame.
     deformed: OnceLock<Vec<(String, TriMesh)>>,
     report_text: OnceLock<CString>,
+    /// Positions of the cells, and velocities there.
+    cells: OnceLock<(Vec<Vec3>, Vec<Vec3>)>,
+    faces: [OnceLock<Vec<Vec3>>; 3],
+    /// What the particles carry.
+    carried: OnceLock<Vec<Attribute>>,
+    /// Names of the fields of what liquid carries, for as long as the simulation lives.
+    carried_names: Vec<CString>,
 }
 
 impl Running {
-    pub fn new(simulation: Simulation) -> Self {
+    pub fn new(simulation: Simulation, folder: Option<PathBuf>) -> Self {
+        let names = simulation.attribute_names();
+        let of = |kind: &str| names.iter().map(|n| c_text(&format!("{kind}.{n}"))).collect::<Vec<_>>();
         Self {
+            carried: OnceLock::new(),
+            carried_names: [of("surface"), of("particle")].concat(),
             report: simulation.report(),
             simulation,
             saved: Vec::new(),
+            folder,
             surface: OnceLock::new(),
             poses: OnceLock::new(),
             bodies: OnceLock::new(),
             deformed: OnceLock::new(),
             report_text: OnceLock::new(),
+            cells: OnceLock::new(),
+            faces: Default::default(),
         }
     }
 
@@ -54,6 +74,20 @@ impl Running {
         self.bodies = OnceLock::new();
         self.deformed = OnceLock::new();
         self.report_text = OnceLock::new();
+        self.cells = OnceLock::new();
+        self.faces = Default::default();
+        self.carried = OnceLock::new();
+    }
+
+    /// Write what is known of the frame that failed, if the scene names a folder for it; the log says where.
+    pub fn dump_failure(&self) {
+        let Some(parent) = &self.simulation.given().debug.dump_dir else { return };
+        let base = self.folder.as_deref().unwrap_or(Path::new(""));
+        match io::dump::write(&base.join(parent), &self.simulation) {
+            Ok(Some(folder)) => log::warning(&format!("what failed is in {}", folder.display())),
+            Ok(None) => {}
+            Err(error) => log::warning(&format!("debug.dump_dir: {error}")),
+        }
     }
 
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), Fault> {
@@ -100,8 +134,17 @@ impl Running {
         })
     }
 
+    fn cells(&self) -> &(Vec<Vec3>, Vec<Vec3>) {
+        self.cells.get_or_init(|| self.simulation.cell_motion())
+    }
+
+    fn faces(&self, axis: usize) -> &[Vec3] {
+        self.faces[axis].get_or_init(|| self.simulation.face_positions(axis))
+    }
+
     fn field(&self, name: &str) -> Result<mns_array, Fault> {
         let particles = self.simulation.particles();
+        let cells = self.simulation.cell_fields();
         Ok(match name {
             "surface.position" => mns_array::of(&self.surface()?.positions),
             "surface.triangle" => mns_array::of(&self.surface()?.triangles),
@@ -115,8 +158,43 @@ impl Running {
             "collider.pose" => mns_array::of(self.poses()),
             "body.velocity" => mns_array::of(self.body_motions().0.as_slice()).grouped(6),
             "body.force" => mns_array::of(self.body_motions().1.as_slice()).grouped(6),
-            _ => return Err(unknown_field(name)),
+            "cell.position" => mns_array::of(self.cells().0.as_slice()),
+            "cell.velocity" => mns_array::of(self.cells().1.as_slice()),
+            "cell.pressure" => mns_array::of(cells.pressure),
+            "cell.distance" => mns_array::of(cells.distance),
+            "face.position_x" => mns_array::of(self.faces(0)),
+            "face.position_y" => mns_array::of(self.faces(1)),
+            "face.position_z" => mns_array::of(self.faces(2)),
+            "face.velocity_x" => mns_array::of(cells.faces[0]),
+            "face.velocity_y" => mns_array::of(cells.faces[1]),
+            "face.velocity_z" => mns_array::of(cells.faces[2]),
+            _ => return self.carried_field(name),
         })
+    }
+
+    /// What the liquid carries, at the vertices of the surface or by particle.
+    fn carried_field(&self, name: &str) -> Result<mns_array, Fault> {
+        let is_known = self.carried_names.iter().any(|n| n.to_bytes() == name.as_bytes());
+        let attributes = match name.split_once('.') {
+            Some(("surface", own)) if is_known => (&self.surface()?.attributes, own),
+            Some(("particle", own)) if is_known => {
+                (self.carried.get_or_init(|| self.simulation.particle_attributes()), own)
+            }
+            _ => return Err(self.unknown_field(name)),
+        };
+        let found = attributes.0.iter().find(|a| a.name == attributes.1);
+        let found = found.ok_or_else(|| self.unknown_field(name))?;
+        Ok(mns_array::of(found.data.as_slice()).grouped(found.width))
+    }
+
+    /// The names of all fields, in order.
+    fn field_names(&self) -> impl Iterator<Item = &CStr> {
+        FIELDS.into_iter().chain(self.carried_names.iter().map(CString::as_c_str))
+    }
+
+    fn unknown_field(&self, name: &str) -> Fault {
+        let known: Vec<_> = self.field_names().map(|f| f.to_string_lossy()).collect();
+        Fault::invalid("name", format!("there is no field {name:?}; there are {}", known.join(", ")))
     }
 
     fn report_text(&self) -> &CStr {
@@ -124,7 +202,7 @@ impl Running {
     }
 }
 
-const FIELDS: [&CStr; 9] = [
+const FIELDS: [&CStr; 19] = [
     c"surface.position",
     c"surface.triangle",
     c"surface.velocity",
@@ -134,12 +212,17 @@ const FIELDS: [&CStr; 9] = [
     c"collider.pose",
     c"body.velocity",
     c"body.force",
+    c"cell.position",
+    c"cell.velocity",
+    c"cell.pressure",
+    c"cell.distance",
+    c"face.position_x",
+    c"face.position_y",
+    c"face.position_z",
+    c"face.velocity_x",
+    c"face.velocity_y",
+    c"face.velocity_z",
 ];
-
-fn unknown_field(name: &str) -> Fault {
-    let known: Vec<_> = FIELDS.iter().map(|f| f.to_string_lossy()).collect();
-    Fault::invalid("name", format!("there is no field {name:?}; there are {}", known.join(", ")))
-}
 
 /// The last finished frame.
 #[unsafe(no_mangle)]
@@ -221,6 +304,14 @@ pub unsafe extern "C" fn mns_simulation_report_json(
 ///                                    quaternion w x y z, scale
 ///     body.velocity       f64 x 6    for each body: velocity of its centre of mass, angular velocity in radians
 ///     body.force          f64 x 6    for each body: force of the liquid in newtons, torque about the centre of mass
+///     cell.position       f64 x 3    the cells on which pressure is solved; those of mac are cubes, sorted by tiles
+///     cell.velocity       f64 x 3    velocity of the liquid there
+///     cell.pressure       f64        Pa, 0 outside the liquid
+///     cell.distance       f64        metres to the surface, negative in liquid; exact near the surface, cut off further away
+///     face.position_x     f64 x 3    the lower face of each cell of mac across x, and so _y, _z; empty for bcc
+///     face.velocity_x     f64        the velocity along x there, and so _y, _z; a flat scene has none across z
+///     surface.NAME        f32        what the liquid carries: attributes of its sources, and viscosity, age or phase
+///     particle.NAME       f32        if the scene's outputs ask for them; as many numbers each as the attribute has
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mns_simulation_field(
     simulation: *const mns_simulation,
@@ -236,7 +327,8 @@ pub unsafe extern "C" fn mns_simulation_field(
     })
 }
 
-/// The name of field number `index`, counted from 0, as static text; MNS_ERROR_INVALID after the last.
+/// The name of field number `index`, counted from 0, as text that lives as long as the simulation; MNS_ERROR_INVALID
+/// after the last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mns_simulation_field_name(
     simulation: *const mns_simulation,
@@ -246,10 +338,14 @@ pub unsafe extern "C" fn mns_simulation_field_name(
     guard("mns_simulation_field_name", || {
         // SAFETY: the header asks for a place for a pointer.
         let out = unsafe { Out::new(out, "out") }?;
-        SIMULATIONS.get(simulation)?;
-        let name = FIELDS.get(index).ok_or_else(|| {
-            Fault::invalid("index", format!("field {index} of {}, counted from 0", FIELDS.len()))
-        })?;
+        let shared = SIMULATIONS.get(simulation)?;
+        let reading = shared.read()?;
+        let running = reading.get()?;
+        let count = running.field_names().count();
+        let name = running
+            .field_names()
+            .nth(index)
+            .ok_or_else(|| Fault::invalid("index", format!("field {index} of {count}, counted from 0")))?;
         out.write(name.as_ptr());
         Ok(())
     })

@@ -414,6 +414,7 @@ fn frames_present(folder: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::Vec3;
 
     fn scene() -> Scene {
         let text = r#"{"meniscus": 1, "name": "drop", "resolution": {"cell": 0.01},

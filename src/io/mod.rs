@@ -5,6 +5,7 @@ pub mod atomic;
 pub mod bgeo;
 pub mod cache;
 pub mod checkpoint;
+pub mod dump;
 pub mod frame;
 pub mod mesh;
 pub mod usd;

@@ -151,6 +151,10 @@ impl<const N: usize> LinearOperator for BlockCsr<N> {
         self.block_rows() * N
     }
 
+    fn assembled(&self) -> Option<Csr> {
+        self.to_csr().ok()
+    }
+
     fn apply(&self, x: &[f64], y: &mut [f64]) {
         let chunk = |(c, part): (usize, &mut [f64])| {
             for (k, y) in part.chunks_exact_mut(N).enumerate() {

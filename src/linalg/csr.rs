@@ -122,15 +122,26 @@ impl<T: Real> Csr<T> {
         let blocks: Vec<_> = (0..block_count).into_par_iter().map(write).collect();
         let total: usize = blocks.iter().map(|b| b.columns.len()).sum();
         check_count(total)?;
-        let mut offsets = Vec::with_capacity(blocks.iter().map(|b| b.ends.len()).sum::<usize>() + 1);
-        let (mut columns, mut values) = (Vec::with_capacity(total), Vec::with_capacity(total));
-        offsets.push(0);
+        let rows: usize = blocks.iter().map(|b| b.ends.len()).sum();
+        // Zeros are not written before they are needed, so the copies touch memory first, in parallel.
+        let (mut offsets, mut columns, mut values) =
+            (vec![0; rows + 1], vec![0; total], vec![T::default(); total]);
+        let (mut ends, mut places, mut numbers) = (&mut offsets[1..], &mut columns[..], &mut values[..]);
+        let (mut start, mut parts) = (0, Vec::with_capacity(blocks.len()));
         for block in blocks {
-            let start = columns.len() as u32;
-            offsets.extend(block.ends.iter().map(|e| start + e));
-            columns.extend(block.columns);
-            values.extend(block.values);
+            let (e, c, v);
+            (e, ends) = ends.split_at_mut(block.ends.len());
+            (c, places) = places.split_at_mut(block.columns.len());
+            (v, numbers) = numbers.split_at_mut(block.values.len());
+            let count = block.columns.len() as u32;
+            parts.push((start, block, e, c, v));
+            start += count;
         }
+        parts.into_par_iter().for_each(|(start, block, ends, columns, values)| {
+            ends.iter_mut().zip(&block.ends).for_each(|(to, e)| *to = start + e);
+            columns.copy_from_slice(&block.columns);
+            values.copy_from_slice(&block.values);
+        });
         Self::new(column_count, offsets, columns, values)
     }
 
@@ -253,25 +264,15 @@ impl<T: Real> Csr<T> {
         if largest > 0.0 { difference / largest } else { 0.0 }
     }
 
-    /// The transpose.
+    /// The transpose: the same entries sorted by columns.
     pub fn transpose(&self) -> Csr<T> {
-        let mut offsets = vec![0u32; self.column_count + 1];
-        self.columns.iter().for_each(|&c| offsets[c as usize + 1] += 1);
-        for i in 0..self.column_count {
-            offsets[i + 1] += offsets[i];
+        if self.offsets.is_empty() {
+            return Csr { offsets: vec![0; self.column_count + 1], ..Csr::default() };
         }
-        let mut next = offsets.clone();
-        let mut columns = vec![0u32; self.entries()];
-        let mut values = vec![T::default(); self.entries()];
-        for i in 0..self.rows() {
-            let (row_columns, row_values) = self.row(i);
-            for (&c, &v) in row_columns.iter().zip(row_values) {
-                let place = next[c as usize] as usize;
-                next[c as usize] += 1;
-                columns[place] = i as u32;
-                values[place] = v;
-            }
-        }
+        let shape = (self.rows(), self.column_count);
+        // What the constructors have checked is what the other library asks for.
+        let view = sprs::CsMatViewI::new(shape, &self.offsets, &self.columns, &self.values);
+        let (offsets, columns, values) = view.to_other_storage().into_raw_storage();
         Csr { column_count: self.rows(), offsets, columns, values }
     }
 
@@ -396,6 +397,10 @@ impl LinearOperator for Csr {
 
     fn residual(&self, b: &[f64], x: &[f64], r: &mut [f64]) {
         self.subtract_from(b, x, r);
+    }
+
+    fn assembled(&self) -> Option<Csr> {
+        Some(self.clone())
     }
 }
 

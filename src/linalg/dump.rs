@@ -1,15 +1,23 @@
-//! Failed solves on disk, to be repeated alone.
+//! Failed solves, kept to be repeated alone.
 //!
-//! A dump is a folder: `matrix.mtx`, `rhs.mtx` and `start.mtx` in Matrix Market form, `labels.mtx` with the
-//! null-space label of each row (−1 for none) where there are null vectors, and `solve.json` with what was
-//! asked and what came of it. Callers add their own files (weights, scene, state) beside them.
+//! [`record`] does some work and keeps the last solve in it that did not converge, as the Krylov method saw it. Solves
+//! within a solve, which a preconditioner makes, are its own matter and are not kept. A solve runs on the thread that
+//! called it, so the record belongs to that thread and no solver has to hand it on.
+//!
+//! A dump is a folder: `matrix.mtx`, `rhs.mtx` and `start.mtx` in Matrix Market form; where there are null vectors
+//! `labels.mtx` with the label of each row (−1 for none) and `null.mtx` with its entry; and `solve.json` with what was
+//! asked and what came of it. The preconditioner of a simulator is not written down: a repeated solve builds its own
+//! from the matrix. Callers add files (weights, scene, state) beside them; whoever writes them decides how.
 
-use super::matrix_market::{read_matrix, read_vector, write_matrix, write_vector};
-use super::recipe::Recipe;
+use super::matrix_market::{format_matrix, format_vector, read_matrix, read_vector};
+use super::operator::LinearOperator;
+use super::recipe::{Method, PreconditionerKind, Recipe};
 use super::{Csr, KrylovParams, NullSpace, SolveInfo};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::io::{self, Write};
 use std::path::Path;
 
 const VERSION: u32 = 1;
@@ -20,72 +28,196 @@ pub struct Meta {
     pub version: u32,
     /// The stage that failed, as in `pressure`.
     pub stage: String,
+    /// How the solve is repeated.
     pub recipe: Recipe,
     pub tolerance: f64,
     pub max_iterations: usize,
+    pub stall_iterations: usize,
+    pub restart: usize,
     pub iterations: usize,
     /// None if it was not finite.
     pub residual: Option<f64>,
     /// The outcome or the error, as text.
     pub outcome: String,
+    /// Whether the matrix was at hand.
+    pub matrix: bool,
+    /// Whether there are null vectors.
+    pub singular: bool,
 }
 
-/// A solve as it was given to the solver.
-pub struct Solve<'a> {
-    pub stage: &'a str,
-    pub recipe: Recipe,
-    pub matrix: &'a Csr,
-    pub rhs: &'a [f64],
+/// A solve as it was given to the solver, and what came of it.
+#[derive(Clone, Debug)]
+pub struct FailedSolve {
+    pub meta: Meta,
+    /// None if the matrix is only known by its action, and large.
+    pub matrix: Option<Csr>,
+    pub rhs: Vec<f64>,
     /// The vector the solve started from.
-    pub start: &'a [f64],
-    /// The null-space label of each row, u32::MAX for none.
-    pub labels: Option<&'a [u32]>,
-    pub params: KrylovParams<'a>,
+    pub start: Vec<f64>,
+    pub null_space: Option<NullSpace>,
 }
 
-/// Write a dump into `folder`, which is made if it is missing.
-pub fn write(folder: &Path, solve: &Solve, result: &Result<SolveInfo>) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, &e))?;
-    write_matrix(&folder.join("matrix.mtx"), solve.matrix)?;
-    write_vector(&folder.join("rhs.mtx"), solve.rhs)?;
-    write_vector(&folder.join("start.mtx"), solve.start)?;
-    if let Some(labels) = solve.labels {
-        let numbers: Vec<f64> = labels.iter().map(|&l| if l == u32::MAX { -1.0 } else { l as f64 }).collect();
-        write_vector(&folder.join("labels.mtx"), &numbers)?;
+/// What was kept of some work.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    pub solve: Option<FailedSolve>,
+    /// Named numbers that go with it.
+    pub notes: Vec<(&'static str, Vec<f64>)>,
+}
+
+impl Record {
+    /// Say which stage it was.
+    pub fn name(&mut self, stage: &str) {
+        self.solve.iter_mut().for_each(|s| s.meta.stage = stage.to_string());
     }
-    let (iterations, residual, outcome) = match result {
-        Ok(info) => (info.iterations, Some(info.residual), format!("{:?}", info.outcome)),
-        Err(error) => (0, None, error.to_string()),
+}
+
+/// What a thread keeps.
+#[derive(Default)]
+struct Keeper {
+    record: Record,
+    /// Within a solve.
+    solving: bool,
+}
+
+thread_local! {
+    static KEEPER: RefCell<Option<Keeper>> = const { RefCell::new(None) };
+}
+
+/// Do some work and keep its last solve if that failed.
+pub fn record<T>(work: impl FnOnce() -> T) -> (T, Record) {
+    /// Takes the keeper away, also after a panic.
+    struct Ends;
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            KEEPER.with(|k| k.take());
+        }
+    }
+    KEEPER.with(|k| k.replace(Some(Keeper::default())));
+    let ends = Ends;
+    let done = work();
+    let keeper = KEEPER.with(|k| k.take());
+    drop(ends);
+    (done, keeper.map(|k| k.record).unwrap_or_default())
+}
+
+/// Keep numbers beside the solve, instead of those of an earlier try; they are asked for only if somebody keeps them.
+pub fn note(notes: impl FnOnce() -> Vec<(&'static str, Vec<f64>)>) {
+    if KEEPER.with(|k| k.borrow().is_none()) {
+        return;
+    }
+    let notes = notes();
+    KEEPER.with(|k| {
+        if let Some(k) = k.borrow_mut().as_mut() {
+            k.record.notes = notes;
+        }
+    });
+}
+
+/// Run a solve, and keep it if it fails and somebody asked for that.
+pub(super) fn watched<A: LinearOperator + ?Sized>(
+    method: Method,
+    a: &A,
+    b: &[f64],
+    x: &mut [f64],
+    params: &KrylovParams,
+    solve: impl FnOnce(&mut [f64]) -> Result<SolveInfo>,
+) -> Result<SolveInfo> {
+    let outermost = |k: &mut Keeper| !std::mem::replace(&mut k.solving, true);
+    if !KEEPER.with(|k| k.borrow_mut().as_mut().is_some_and(outermost)) {
+        return solve(x);
+    }
+    let start = x.to_vec();
+    let result = solve(x);
+    let failed = match &result {
+        Ok(info) => !info.converged(),
+        Err(error) => *error != Error::Cancelled,
     };
-    let meta = Meta {
-        version: VERSION,
-        stage: solve.stage.to_string(),
-        recipe: solve.recipe,
-        tolerance: solve.params.tolerance,
-        max_iterations: solve.params.max_iterations,
-        iterations,
-        residual: residual.filter(|r| r.is_finite()),
-        outcome,
-    };
-    let path = folder.join("solve.json");
-    let text =
-        serde_json::to_string_pretty(&meta).map_err(|e| Error::invalid("solve.json", e.to_string()))?;
-    std::fs::write(&path, text).map_err(|e| Error::io(&path, &e))
+    let kept = failed.then(|| FailedSolve::new(method, a.assembled(), b, start, params, &result));
+    KEEPER.with(|k| {
+        if let Some(k) = k.borrow_mut().as_mut() {
+            (k.solving, k.record.solve) = (false, kept);
+        }
+    });
+    result
+}
+
+impl FailedSolve {
+    fn new(
+        method: Method,
+        matrix: Option<Csr>,
+        rhs: &[f64],
+        start: Vec<f64>,
+        params: &KrylovParams,
+        result: &Result<SolveInfo>,
+    ) -> Self {
+        let (iterations, residual, outcome) = match result {
+            Ok(info) => (info.iterations, Some(info.residual), format!("{:?}", info.outcome)),
+            Err(error) => (0, None, error.to_string()),
+        };
+        // The others are for matrices that no preconditioner made from entries alone suits.
+        let preconditioner = match method {
+            Method::Cg => PreconditionerKind::Amg,
+            Method::Minres | Method::Fgmres => PreconditionerKind::None,
+        };
+        let meta = Meta {
+            version: VERSION,
+            stage: String::new(),
+            recipe: Recipe { method, preconditioner },
+            tolerance: params.tolerance,
+            max_iterations: params.max_iterations,
+            stall_iterations: params.stall_iterations,
+            restart: params.restart,
+            iterations,
+            residual: residual.filter(|r| r.is_finite()),
+            outcome,
+            matrix: matrix.is_some(),
+            singular: params.null_space.is_some_and(|s| s.count() > 0),
+        };
+        let null_space = params.null_space.filter(|_| meta.singular).cloned();
+        Self { meta, matrix, rhs: rhs.to_vec(), start, null_space }
+    }
+
+    /// Hand over every file of the dump by its name, and what fills it; the list that names the others comes last.
+    pub fn files(
+        &self,
+        put: &mut dyn FnMut(&str, &dyn Fn(&mut dyn Write) -> io::Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(matrix) = &self.matrix {
+            put("matrix.mtx", &|out| format_matrix(out, matrix))?;
+        }
+        put("rhs.mtx", &|out| format_vector(out, &self.rhs))?;
+        put("start.mtx", &|out| format_vector(out, &self.start))?;
+        if let Some(space) = &self.null_space {
+            let (labels, entries) = space.by_row();
+            let number = |l: &u32| if *l == u32::MAX { -1.0 } else { f64::from(*l) };
+            let labels: Vec<f64> = labels.iter().map(number).collect();
+            put("labels.mtx", &|out| format_vector(out, &labels))?;
+            put("null.mtx", &|out| format_vector(out, entries))?;
+        }
+        let text = serde_json::to_string_pretty(&self.meta);
+        let text = text.map_err(|e| Error::invalid("solve.json", e.to_string()))?;
+        put("solve.json", &|out| out.write_all(text.as_bytes()))
+    }
 }
 
 /// Repeat the solve of a dump, with another recipe if one is given. Returns what was recorded and what came now.
 pub fn replay(folder: &Path, recipe: Option<Recipe>, cancel: &Cancel) -> Result<(Meta, SolveInfo)> {
     let meta = read_meta(folder)?;
+    if !meta.matrix {
+        let message = "the matrix of this solve is known by its action only and was not written";
+        return Err(Error::invalid(folder.display().to_string(), message));
+    }
     let matrix = read_matrix(&folder.join("matrix.mtx"))?;
     let rhs = read_vector(&folder.join("rhs.mtx"))?;
     let mut x = read_vector(&folder.join("start.mtx"))?;
-    let labels = folder.join("labels.mtx");
-    let space = if labels.exists() { Some(read_null_space(&labels)?) } else { None };
+    let space = if meta.singular { Some(read_null_space(folder)?) } else { None };
     let params = KrylovParams {
         tolerance: meta.tolerance,
         max_iterations: meta.max_iterations,
+        stall_iterations: meta.stall_iterations,
+        restart: meta.restart,
         null_space: space.as_ref(),
-        ..Default::default()
     };
     let recipe = recipe.unwrap_or(meta.recipe);
     let mut m = recipe.preconditioner.build(&matrix)?;
@@ -107,32 +239,77 @@ fn read_meta(folder: &Path) -> Result<Meta> {
     Ok(meta)
 }
 
-fn read_null_space(path: &Path) -> Result<NullSpace> {
-    let numbers = read_vector(path)?;
+fn read_null_space(folder: &Path) -> Result<NullSpace> {
+    let numbers = read_vector(&folder.join("labels.mtx"))?;
     let label = |v: &f64| if *v >= 0.0 && *v < u32::MAX as f64 { *v as u32 } else { u32::MAX };
-    NullSpace::constants(&numbers.iter().map(label).collect::<Vec<u32>>())
+    let labels: Vec<u32> = numbers.iter().map(label).collect();
+    let entries = read_vector(&folder.join("null.mtx"))?;
+    if entries.len() != labels.len() {
+        let message = format!("{} labels and {} entries", labels.len(), entries.len());
+        return Err(Error::invalid("null.mtx", message));
+    }
+    NullSpace::weighted(&labels, |row| entries[row])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Method, PreconditionerKind, cases};
+    use super::super::{Outcome, cases, cg};
     use super::*;
 
-    #[test]
-    fn a_dumped_solve_is_repeated_with_the_same_result() {
-        let folder = std::env::temp_dir().join(format!("meniscus-dump-{}", std::process::id()));
+    fn keep(max_iterations: usize) -> (Result<SolveInfo>, Record) {
         let a = cases::splash(10).unwrap();
-        let (b, start) = (cases::random_vector(a.rows(), 1), vec![0.0; a.rows()]);
-        let recipe = Recipe { method: Method::Cg, preconditioner: PreconditionerKind::Mic0 };
-        let params = KrylovParams { tolerance: 1e-8, max_iterations: 3, ..Default::default() };
-        let mut m = recipe.preconditioner.build(&a).unwrap();
-        let result = recipe.run(&a, m.as_mut(), &b, &mut start.clone(), &params, &Cancel::new());
-        let solve =
-            Solve { stage: "pressure", recipe, matrix: &a, rhs: &b, start: &start, labels: None, params };
-        write(&folder, &solve, &result).unwrap();
+        let b = cases::random_vector(a.rows(), 1);
+        let labels: Vec<u32> = (0..a.rows()).map(|i| if i < 9 { 0 } else { u32::MAX }).collect();
+        let space = NullSpace::weighted(&labels, |i| 1.0 + i as f64).unwrap();
+        let params =
+            KrylovParams { tolerance: 1e-8, max_iterations, null_space: Some(&space), ..Default::default() };
+        record(|| {
+            let mut m = PreconditionerKind::Amg.build(&a).unwrap();
+            cg(&a, m.as_mut(), &b, &mut vec![0.0; a.rows()], &params, &Cancel::new())
+        })
+    }
+
+    #[test]
+    fn a_failed_solve_is_repeated_with_the_same_result() {
+        let folder = std::env::temp_dir().join(format!("meniscus-dump-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (result, kept) = keep(3);
+        assert_eq!(result.clone().unwrap().outcome, Outcome::MaxIterations);
+        let mut put = |name: &str, fill: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
+            let mut bytes = Vec::new();
+            fill(&mut bytes).unwrap();
+            std::fs::write(folder.join(name), bytes).unwrap();
+            Ok(())
+        };
+        kept.solve.unwrap().files(&mut put).unwrap();
         let (meta, again) = replay(&folder, None, &Cancel::new()).unwrap();
-        assert_eq!((meta.outcome.as_str(), meta.residual), ("MaxIterations", Some(again.residual)));
+        assert_eq!((meta.outcome.as_str(), meta.iterations), ("MaxIterations", 3));
+        // Entries of null vectors are normalised again.
+        assert!((again.residual / result.unwrap().residual - 1.0).abs() < 1e-12);
         let _ = std::fs::remove_dir_all(&folder);
         assert!(replay(&folder, None, &Cancel::new()).is_err());
+    }
+
+    #[test]
+    fn solves_that_converge_leave_nothing() {
+        assert!(keep(500).1.solve.is_none());
+        // Without anybody who keeps, nothing is kept for whoever comes later.
+        let outside = keep(3).1;
+        assert!(outside.solve.is_some() && record(|| ()).1.solve.is_none());
+    }
+
+    #[test]
+    fn an_operator_without_entries_is_found_column_by_column() {
+        struct Free(Csr);
+        impl LinearOperator for Free {
+            fn size(&self) -> usize {
+                self.0.rows()
+            }
+            fn apply(&self, x: &[f64], y: &mut [f64]) {
+                self.0.multiply(x, y);
+            }
+        }
+        let a = cases::splash(8).unwrap();
+        assert_eq!(Free(a.clone()).assembled(), Some(a));
     }
 }

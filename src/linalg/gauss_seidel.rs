@@ -16,8 +16,9 @@ use rayon::prelude::*;
 pub struct SymmetricGaussSeidel {
     /// Rows of colour c stand at `starts[c]..starts[c+1]` of the permuted order.
     starts: Vec<usize>,
-    /// The row at each place.
+    /// The row at each place, and the place of each row.
     rows: Vec<u32>,
+    places: Vec<u32>,
     inverse: Vec<f64>,
     /// Rows in permuted order divided by their diagonal, without it; columns are places.
     lower: Csr,
@@ -56,7 +57,7 @@ impl SymmetricGaussSeidel {
         };
         let (lower, upper) = (half(true)?, half(false)?);
         let inverse = rows.iter().map(|&i| inverse[i as usize]).collect();
-        Ok(Self { starts, rows, inverse, lower, upper, work: vec![0.0; n] })
+        Ok(Self { starts, rows, places: place, inverse, lower, upper, work: vec![0.0; n] })
     }
 
     /// Number of colours.
@@ -111,9 +112,7 @@ impl Preconditioner for SymmetricGaussSeidel {
             let (rest, done) = self.work.split_at_mut(end);
             for_rows(&mut rest[start..], |k, v| *v -= row_dot(&self.upper, start + k, done, end));
         }
-        for (&i, v) in self.rows.iter().zip(&self.work) {
-            z[i as usize] = *v;
-        }
+        for_rows(z, |i, z| *z = self.work[self.places[i] as usize]);
     }
 }
 

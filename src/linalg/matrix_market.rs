@@ -85,25 +85,31 @@ pub fn read_vector(path: &Path) -> Result<Vec<f64>> {
 
 /// Write a matrix, all its entries.
 pub fn write_matrix(path: &Path, a: &Csr) -> Result<()> {
-    write(path, |out| {
-        writeln!(out, "%%MatrixMarket matrix coordinate real general")?;
-        writeln!(out, "{} {} {}", a.rows(), a.column_count(), a.entries())?;
-        for i in 0..a.rows() {
-            let (columns, values) = a.row(i);
-            for (c, v) in columns.iter().zip(values) {
-                writeln!(out, "{} {} {v:e}", i + 1, c + 1)?;
-            }
-        }
-        Ok(())
-    })
+    write(path, |out| format_matrix(out, a))
 }
 
 /// Write a vector.
 pub fn write_vector(path: &Path, v: &[f64]) -> Result<()> {
-    write(path, |out| {
-        writeln!(out, "%%MatrixMarket matrix array real general\n{} 1", v.len())?;
-        v.iter().try_for_each(|v| writeln!(out, "{v:e}"))
-    })
+    write(path, |out| format_vector(out, v))
+}
+
+/// A matrix as text.
+pub fn format_matrix(out: &mut dyn Write, a: &Csr) -> std::io::Result<()> {
+    writeln!(out, "%%MatrixMarket matrix coordinate real general")?;
+    writeln!(out, "{} {} {}", a.rows(), a.column_count(), a.entries())?;
+    for i in 0..a.rows() {
+        let (columns, values) = a.row(i);
+        for (c, v) in columns.iter().zip(values) {
+            writeln!(out, "{} {} {v:e}", i + 1, c + 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// A vector as text.
+pub fn format_vector(out: &mut dyn Write, v: &[f64]) -> std::io::Result<()> {
+    writeln!(out, "%%MatrixMarket matrix array real general\n{} 1", v.len())?;
+    v.iter().try_for_each(|v| writeln!(out, "{v:e}"))
 }
 
 fn write(path: &Path, body: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {

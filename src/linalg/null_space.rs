@@ -6,7 +6,8 @@
 //! v ← v − n (n·v)/(n·n), is exact.
 
 use crate::error::{Error, Result};
-use crate::math::ordered_sum;
+use crate::math::{CHUNK, ordered_sum};
+use rayon::prelude::*;
 
 /// The label of a row that belongs to no singular component.
 pub const NONE: u32 = u32::MAX;
@@ -19,7 +20,9 @@ pub struct NullSpace {
     rows: Vec<u32>,
     /// The entries of the unit null vectors, along `rows`.
     values: Vec<f64>,
-    size: usize,
+    /// For each row its component, or [`NONE`], and its entry.
+    labels: Vec<u32>,
+    entries: Vec<f64>,
 }
 
 impl NullSpace {
@@ -64,17 +67,24 @@ impl NullSpace {
             }
             part.iter_mut().for_each(|v| *v /= length);
         }
-        Ok(Self { starts, rows, values, size: labels.len() })
+        let mut entries = vec![0.0; labels.len()];
+        rows.iter().zip(&values).for_each(|(&row, v)| entries[row as usize] = *v);
+        Ok(Self { starts, rows, values, labels: labels.to_vec(), entries })
     }
 
     /// Rows of the system.
     pub fn size(&self) -> usize {
-        self.size
+        self.labels.len()
     }
 
     /// Number of null vectors.
     pub fn count(&self) -> usize {
         self.starts.len().saturating_sub(1)
+    }
+
+    /// The label of each row, [`u32::MAX`] for none, and its entry in the unit null vector.
+    pub fn by_row(&self) -> (&[u32], &[f64]) {
+        (&self.labels, &self.entries)
     }
 
     /// The share of `v` along null vector `c`.
@@ -93,13 +103,21 @@ impl NullSpace {
 
     /// Make `v` orthogonal to all null vectors.
     pub fn project(&self, v: &mut [f64]) {
-        for c in 0..self.count() {
-            let share = self.component(c, v);
-            let span = self.starts[c]..self.starts[c + 1];
-            for (&i, n) in self.rows[span.clone()].iter().zip(&self.values[span]) {
-                v[i as usize] -= share * n;
-            }
+        if self.count() == 0 {
+            return;
         }
+        // Supports are disjoint, so that no vector changes the share of another.
+        let shares: Vec<f64> = (0..self.count()).map(|c| self.component(c, v)).collect();
+        let chunk = |(c, part): (usize, &mut [f64])| {
+            let from = c * CHUNK;
+            let rows = self.labels[from..].iter().zip(&self.entries[from..]);
+            for (v, (&label, n)) in part.iter_mut().zip(rows) {
+                if label != NONE {
+                    *v -= shares[label as usize] * n;
+                }
+            }
+        };
+        if v.len() <= CHUNK { chunk((0, v)) } else { v.par_chunks_mut(CHUNK).enumerate().for_each(chunk) }
     }
 }
 

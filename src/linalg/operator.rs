@@ -3,8 +3,12 @@
 //! A [`Preconditioner`] is applied through `&mut self`, so that it owns its scratch vectors and
 //! allocates nothing per application; one preconditioner serves one solve at a time.
 
+use super::csr::Csr;
 use super::vector;
 use crate::error::{Error, Result};
+
+/// A matrix with more rows than this is not found column by column.
+const FEW: usize = 4096;
 
 /// A square matrix known by its action.
 pub trait LinearOperator: Sync {
@@ -24,6 +28,24 @@ pub trait LinearOperator: Sync {
     fn residual(&self, b: &[f64], x: &[f64], r: &mut [f64]) {
         self.apply(x, r);
         vector::xpay(b, -1.0, r);
+    }
+
+    /// The entries, for a solve that failed and is written down. Without assembled ones a small matrix is found
+    /// column by column; None for a large one.
+    fn assembled(&self) -> Option<Csr> {
+        let n = self.size();
+        if n > FEW {
+            return None;
+        }
+        let (mut x, mut y, mut triplets) = (vec![0.0; n], vec![0.0; n], Vec::new());
+        for j in 0..n {
+            x[j] = 1.0;
+            self.apply(&x, &mut y);
+            x[j] = 0.0;
+            let entries = y.iter().enumerate().filter(|(_, v)| **v != 0.0);
+            triplets.extend(entries.map(|(i, v)| (i as u32, j as u32, *v)));
+        }
+        Csr::from_triplets(n, n, &triplets).ok()
     }
 }
 

@@ -11,7 +11,7 @@
 //! C = P (PᵀMP)⁻¹ Pᵀ, which is M⁻¹ for a free body and 0 for a fixed one.
 
 use super::contact::{Contacts, Touching, part};
-use super::form::Object;
+use super::form::{Form, Object};
 use super::report::BodyMotion;
 use super::state::{Reader, Writer};
 use super::world::{Loader, named, wall};
@@ -56,6 +56,8 @@ pub(super) struct Body {
     friction: f64,
     restitution: f64,
     pub look: scene::Look,
+    /// Whether the host has given it other triangles.
+    pub replaced: bool,
 }
 
 /// Where a body is and how it moves.
@@ -78,6 +80,29 @@ impl Body {
         let form = loader.form(&spec.shape, &name, spec.transform.scale)?;
         let object = Object { name: name.clone(), form, transform: spec.transform.clone(), container: false };
         let frame = loader.scene.frames[0] as f64;
+        let solid = spec.shape.solid().map_err(|e| Error::geometry(&name, e.to_string()))?;
+        let exact = solid.map(|(shape, _)| shape.volume());
+        let (body, pose) = Self::shaped(spec, object, exact, frame, loader.scene.cell())?;
+        let turning = Vec3::from(spec.angular_velocity.map(f64::to_radians));
+        let velocity = six(&Vec3::from(spec.velocity), &turning);
+        let mut state = BodyState { pose, velocity, force: Six::zeros(), contact: Six::zeros(), dt: 0.0 };
+        if body.joint != Joint::Free {
+            // What the joint allows of the velocity that was asked for.
+            state.velocity =
+                body.inverse_mass(&state.pose) * (body.mass_matrix(&state.pose) * state.velocity);
+        }
+        Ok((body, state))
+    }
+
+    /// Shape, mass and inertia of an object, and its pose at a frame. `exact` is its volume where a formula has it.
+    fn shaped(
+        spec: &scene::Body,
+        object: Object,
+        exact: Option<f64>,
+        frame: f64,
+        cell: f64,
+    ) -> Result<(Self, Pose)> {
+        let name = object.name.clone();
         let placed = object.at(frame, frame, 0.0, &Cancel::new())?;
         let mesh = object.mesh(frame);
         let whole = Moments::of(&mesh);
@@ -86,15 +111,13 @@ impl Body {
             return Err(Error::geometry(&name, message));
         }
         // Triangles inside a round shape miss some of its volume; the hull is made as large as the shape.
-        let solid = spec.shape.solid().map_err(|e| Error::geometry(&name, e.to_string()))?;
-        let exact = solid.map_or(whole.volume, |(shape, _)| shape.volume());
-        let (grow, scale) = (cbrt(exact / whole.volume), placed.scale);
+        let (grow, scale) = (cbrt(exact.unwrap_or(whole.volume) / whole.volume), placed.scale);
         let place = |x: &Vec3| (whole.centre + (x - whole.centre) * grow) * scale;
         let positions: Vec<Vec3> = mesh.positions.iter().map(place).collect();
         let hull = TriMesh::new(positions, mesh.triangles.clone());
         let moments = Moments::of(&hull);
         let mass = spec.mass.unwrap_or(spec.density.unwrap_or(1000.0) * moments.volume);
-        let points = contact_points(&mesh, scale, loader.scene.cell());
+        let points = contact_points(&mesh, scale, cell);
         let centre = moments.centre;
         let body = Self {
             name,
@@ -113,22 +136,10 @@ impl Body {
             friction: spec.friction,
             restitution: spec.restitution,
             look: spec.look,
+            replaced: false,
             object,
         };
-        let turning = Vec3::from(spec.angular_velocity.map(f64::to_radians));
-        let mut state = BodyState {
-            pose: placed.pose,
-            velocity: six(&Vec3::from(spec.velocity), &turning),
-            force: Six::zeros(),
-            contact: Six::zeros(),
-            dt: 0.0,
-        };
-        if body.joint != Joint::Free {
-            // What the joint allows of the velocity that was asked for.
-            state.velocity =
-                body.inverse_mass(&state.pose) * (body.mass_matrix(&state.pose) * state.velocity);
-        }
-        Ok((body, state))
+        Ok((body, placed.pose))
     }
 
     fn world_inertia(&self, pose: &Pose) -> Mat3 {
@@ -274,6 +285,35 @@ impl Bodies {
         self.all.is_empty()
     }
 
+    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.all.iter().map(|b| &b.object)
+    }
+
+    /// Give a body another form from a frame on. It stays where it is and every point of it goes on as it moved;
+    /// mass and inertia are those of the new form.
+    pub fn replace(
+        &mut self,
+        index: usize,
+        spec: &scene::Body,
+        form: Form,
+        frame: f64,
+        cell: f64,
+    ) -> Result<()> {
+        let old = &self.all[index];
+        let transform = old.object.transform.clone();
+        let object = Object { name: old.name.clone(), form, transform, container: false };
+        let (mut body, _) = Body::shaped(spec, object, None, frame, cell)?;
+        body.replaced = true;
+        let state = &mut self.now[index];
+        let shift = body.world_centre(&state.pose) - old.world_centre(&state.pose);
+        let turning = angular(&state.velocity);
+        state.velocity = six(&(linear(&state.velocity) + turning.cross(&shift)), &turning);
+        // What pushed the old form says nothing about the new one.
+        (state.force, state.contact) = (Six::zeros(), Six::zeros());
+        self.all[index] = body;
+        Ok(())
+    }
+
     /// The solids of the bodies in these states, on their way from where they are now.
     fn solids(&self, states: &[BodyState], dt: f64, viscosity: f64) -> Vec<Solid> {
         let solid = |((body, state), now): ((&Body, &BodyState), &BodyState)| {
@@ -395,14 +435,14 @@ impl Bodies {
         self.now = states;
     }
 
-    /// Name, pose and scale of each body.
-    pub fn poses(&self) -> impl Iterator<Item = (&str, Pose, f64)> {
-        self.all.iter().zip(&self.now).map(|(b, s)| (b.name.as_str(), s.pose, b.scale))
+    /// Each body with its pose and scale.
+    pub fn poses(&self) -> impl Iterator<Item = (&Body, Pose, f64)> {
+        self.all.iter().zip(&self.now).map(|(b, s)| (b, s.pose, b.scale))
     }
 
-    /// Name, triangles and look of each body.
-    pub fn meshes(&self) -> impl Iterator<Item = (&str, Cow<'_, TriMesh>, scene::Look)> {
-        self.all.iter().map(|b| (b.name.as_str(), b.object.mesh(b.frame), b.look))
+    /// Each body with its triangles.
+    pub fn meshes(&self) -> impl Iterator<Item = (&Body, Cow<'_, TriMesh>)> {
+        self.all.iter().map(|b| (b, b.object.mesh(b.frame)))
     }
 
     pub fn report(&self) -> Vec<BodyMotion> {

@@ -4,6 +4,7 @@
 //! that a host may send one sample a frame. A formula has no vertices to lead from: it gives way at
 //! once to the first sample. A sample without triangles is an object that is not there: as the first one it
 //! takes the object away until it is sent again, as a later one it ends the list, and the object stands still.
+//! A body takes on one mesh at once: where it goes is for the liquid to say.
 
 use super::form::{Form, Object};
 use super::world::{mesh_form, scaled};
@@ -17,10 +18,11 @@ use crate::scene::ShapeSpec;
 pub enum GeometryOf {
     Collider,
     Emitter,
+    Body,
 }
 
 impl Simulation {
-    /// Replace the geometry of a collider or an emitter from the present frame on. Samples are meshes at
+    /// Replace the geometry of a collider, an emitter or a body from the present frame on. Samples are meshes at
     /// rising frames in the object's coordinates and scene units; a vertex attribute `velocity`, in
     /// scene units a second, tells the motion where triangles change. After an error everything is as it was.
     /// Saved states do not hold geometry: whoever loads one sends the geometry again.
@@ -43,6 +45,7 @@ impl Simulation {
         match of {
             GeometryOf::Collider => self.set_collider(name, samples, now),
             GeometryOf::Emitter => self.set_emitter(name, samples, now),
+            GeometryOf::Body => self.set_body(name, samples, now),
         }
     }
 
@@ -71,7 +74,27 @@ impl Simulation {
         let index = index.ok_or_else(|| unknown("emitter", name, self.sources.iter().map(|s| &s.object)))?;
         let spec = &self.scene.emitters[index].shape;
         let form = self.new_form(&self.sources[index].object, spec, samples, now)?;
-        self.sources[index].replace(form, now)
+        let Self { sources, pool, .. } = self;
+        pool.install(|| sources[index].replace(form, now))
+    }
+
+    /// A body moves by itself, so that one mesh is all there is to know.
+    fn set_body(&mut self, name: &str, mut samples: Vec<(f64, TriMesh)>, now: f64) -> Result<()> {
+        let index = self.bodies.objects().position(|o| o.name == name);
+        let index = index.ok_or_else(|| unknown("body", name, self.bodies.objects()))?;
+        let (Some((_, mesh)), true) = (samples.pop(), samples.is_empty()) else {
+            return Err(Error::invalid("samples", format!("\"{name}\" moves by itself: send one mesh")));
+        };
+        if mesh.is_empty() {
+            return Err(Error::geometry(name, "a body cannot be taken away: send a closed mesh"));
+        }
+        let Self { scene, bodies, pool, .. } = self;
+        let spec = &scene.bodies[index];
+        let cell = spec.shape.detail().unwrap_or(scene.cell()) / spec.transform.scale;
+        pool.install(|| {
+            let form = mesh_form(scene, None, vec![(now, mesh)], name, cell)?;
+            bodies.replace(index, spec, form, now, scene.cell())
+        })
     }
 
     fn new_form(

@@ -78,6 +78,17 @@ pub struct Solved {
     pub flow: String,
 }
 
+/// Fields on the cells of a simulator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CellFields<'a> {
+    /// Pa, zero outside the liquid.
+    pub pressure: &'a [f64],
+    /// Distance to the surface, negative in liquid, m.
+    pub distance: &'a [f64],
+    /// Velocity on the lower faces of the cells across x, y and z, m/s; nothing if cells are no cubes.
+    pub faces: [&'a [f64]; 3],
+}
+
 /// How much liquid there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amount {
@@ -122,8 +133,24 @@ pub trait Liquid: Send + Sync {
     /// The surface for pictures, entering solids by `overlap` metres, with what its liquid carries; `viscosity` is that
     /// of each liquid of the scene, Pa·s.
     fn surface(&self, overlap: f64, viscosity: &[f64]) -> Result<TriMesh>;
+    /// The names of what surface and particles carry besides velocity and id.
+    fn attribute_names(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// What the particles carry besides velocity and id.
     fn particle_attributes(&self, _viscosity: &[f64]) -> Vec<Attribute> {
+        Vec::new()
+    }
+    /// Pressure, distance and velocity on the cells.
+    fn cell_fields(&self) -> CellFields<'_>;
+    /// Where the cells are, and the velocity of the liquid there.
+    fn cell_motion(&self) -> (Vec<Vec3>, Vec<Vec3>);
+    /// Where the velocities on the faces across an axis are; nowhere if cells are no cubes.
+    fn face_positions(&self, _axis: usize) -> Vec<Vec3> {
+        Vec::new()
+    }
+    /// Named shares of the equations of the step being made, for whoever looks into a failure.
+    fn weights(&self) -> Vec<(&'static str, Vec<f64>)> {
         Vec::new()
     }
     /// The cells on which pressure is solved, if they are worth looking at.

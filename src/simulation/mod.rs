@@ -4,11 +4,13 @@
 //! goes to the next frame in as many substeps as the clock asks for; everything else reads. Work runs
 //! in a pool of threads that the simulation owns, while the caller's thread reports progress.
 
+mod advance;
 mod bcc;
 mod bodies;
 mod clock;
 mod contact;
 mod estimate;
+mod failure;
 mod feed;
 mod forces;
 mod form;
@@ -41,7 +43,7 @@ use clock::{Clock, MANY_SUBSTEPS};
 use feed::Feed;
 use forces::Forces;
 use form::Object;
-use liquid::{Inflow, Liquid, Outflow, Step};
+use liquid::{Amount, Inflow, Liquid, Outflow, Step};
 use mac::{InitialVolume, Mac, MacOptions};
 use paint::{Coat, Paint};
 use report::{ColliderPose, Estimate, FrameReport, Limit, Progress, STAGES};
@@ -50,11 +52,12 @@ use state::{Reader, Writer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::time::Instant;
 use world::{Loader, World, named};
 
 pub use bcc::CellsView;
+pub use failure::Failure;
 pub use geometry::GeometryOf;
+pub use liquid::CellFields;
 pub use pool::Pool;
 
 /// Cells that a collider may cross in a substep.
@@ -102,11 +105,15 @@ pub struct Simulation {
     /// Volume that each source with a rate should have given so far, m³.
     due: Vec<f64>,
     frame: i64,
+    /// Measured when that frame was finished, m³.
+    volume: f64,
     /// How far the next frame has come, if it was stopped before its end.
     unfinished: Option<Clock>,
     settings: Settings,
     pool: Pool,
     cancel: Cancel,
+    /// What is known of the solve that ended the last frame, if the scene asks for that.
+    failure: Option<Failure>,
 }
 
 impl Simulation {
@@ -116,12 +123,15 @@ impl Simulation {
         let (given, unit_length) = (scene.clone(), scene.unit_length);
         let scene = scene.to_si();
         support::refuse_unsupported(&scene)?;
-        check_memory(&scene, settings)?;
+        // The host goes before the scene.
+        let memory_limit = settings.memory_limit.or(scene.memory_limit.map(|gb| (gb * 1e9) as u64));
+        let settings = Settings { memory_limit, ..settings.clone() };
+        check_memory(&scene, &settings)?;
         let pool = Pool::new(settings.threads.or(scene.threads.map(|t| t as usize)))?;
         let files = read_files(&scene, meshes)?;
         let frame = scene.frames[0];
         // Distances are measured in the pool too: nothing may wake threads that the host has not granted.
-        let (world, bodies, sources, sinks, feeds, liquid) = pool.install(|| {
+        let (world, bodies, sources, sinks, feeds, liquid, volume) = pool.install(|| {
             let read =
                 |file: &str| files.get(file).cloned().ok_or_else(|| Error::geometry(file, "no such mesh"));
             let loader = Loader { scene: &scene, meshes: &read };
@@ -141,7 +151,8 @@ impl Simulation {
             world.painted = thickest.fold(0.0, f64::max);
             let solids = solids_at(&scene, &world, &bodies, frame as f64)?;
             let liquid = start(&scene, &solids, &regions, &paints, columns, sources.len())?;
-            Ok::<_, Error>((world, bodies, sources, sinks, feeds, liquid))
+            let volume = liquid.amount().volume;
+            Ok::<_, Error>((world, bodies, sources, sinks, feeds, liquid, volume))
         })?;
         Ok(Self {
             due: vec![0.0; sources.len()],
@@ -155,10 +166,12 @@ impl Simulation {
             feeds,
             liquid,
             frame,
+            volume,
             unfinished: None,
-            settings: settings.clone(),
+            settings,
             pool,
             cancel: Cancel::new(),
+            failure: None,
         })
     }
 
@@ -177,57 +190,6 @@ impl Simulation {
         self.cancel.clone()
     }
 
-    /// Go to the next frame. `watch` is called on this thread several times a second and returns true
-    /// to cancel. After an error the simulation is as it was after the last finished substep, and the
-    /// next call goes on from there to the same frame.
-    pub fn advance_frame(&mut self, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<FrameReport> {
-        let start = Instant::now();
-        self.cancel.reset();
-        self.feed(self.frame)?;
-        let progress = Mutex::new(Progress {
-            frame: self.frame + 1,
-            fraction: 0.0,
-            substeps: 0,
-            stage: STAGES[0],
-            litres: 1e3 * self.liquid.amount().volume,
-        });
-        let cancel = self.cancel.clone();
-        let Self {
-            scene, world, bodies, sources, sinks, liquid, due, frame, unfinished, settings, pool, ..
-        } = self;
-        let liquid = liquid.as_mut();
-        let mut frame_work =
-            FrameWork { scene, world, bodies, sources, sinks, liquid, due, unfinished, settings };
-        let report =
-            watch::run(pool, &cancel, &progress, watch, || frame_work.run(*frame, &cancel, &progress))?;
-        self.frame += 1;
-        let mut report = FrameReport { seconds: start.elapsed().as_secs_f64(), ..report };
-        self.describe(&mut report);
-        Ok(report)
-    }
-
-    /// The report of the present frame as it stands, without times.
-    pub fn report(&self) -> FrameReport {
-        let mut report = FrameReport { rule: "start".into(), ..FrameReport::default() };
-        self.describe(&mut report);
-        report
-    }
-
-    fn describe(&self, report: &mut FrameReport) {
-        let amount = self.pool.install(|| self.liquid.amount());
-        report.frame = self.frame;
-        report.time = self.scene.seconds(self.frame as f64);
-        report.litres = 1e3 * amount.volume;
-        report.litres_expected = 1e3 * amount.expected;
-        report.liquid_cells = amount.liquid_cells;
-        report.tiles = amount.tiles;
-        report.max_speed = self.pool.install(|| self.liquid.max_speed());
-        report.particles = self.liquid.particles().len();
-        report.memory_bytes = self.liquid.bytes() as u64;
-        report.colliders = self.collider_poses();
-        report.bodies = self.bodies.report();
-    }
-
     /// Where the colliders stand at the present frame, and after them the bodies.
     pub fn collider_poses(&self) -> Vec<ColliderPose> {
         let place = |name: &str, pose: &Pose, scale: f64, mesh_changed: bool| {
@@ -244,7 +206,7 @@ impl Simulation {
             let changed = c.replaced || c.object.deforms();
             place(&c.object.name, &c.object.pose(self.frame as f64), c.object.transform.scale, changed)
         };
-        let bodies = self.bodies.poses().map(|(name, pose, scale)| place(name, &pose, scale, false));
+        let bodies = self.bodies.poses().map(|(b, pose, scale)| place(&b.name, &pose, scale, b.replaced));
         self.world.colliders.iter().map(collider).chain(bodies).collect()
     }
 
@@ -263,6 +225,11 @@ impl Simulation {
         self.liquid.particles()
     }
 
+    /// The names of what the liquid carries besides velocity, on its surface and by particle.
+    pub fn attribute_names(&self) -> Vec<String> {
+        self.liquid.attribute_names()
+    }
+
     /// What the particles carry besides velocity and id.
     pub fn particle_attributes(&self) -> Vec<Attribute> {
         let viscosity = viscosities(&self.scene, self.frame as f64);
@@ -278,7 +245,8 @@ impl Simulation {
     pub fn collider_meshes(&self) -> Vec<ColliderMesh<'_>> {
         let all = self.world.colliders.iter();
         let bodies = self.bodies.meshes();
-        let bodies = bodies.map(|(name, mesh, look)| ColliderMesh { name, mesh, look, deforms: false });
+        let bodies =
+            bodies.map(|(b, mesh)| ColliderMesh { name: &b.name, mesh, look: b.look, deforms: b.replaced });
         all.map(|c| ColliderMesh {
             name: &c.object.name,
             mesh: c.object.mesh(self.frame as f64),
@@ -312,10 +280,16 @@ impl Simulation {
         self.feed_end(frame)?;
         let before = std::mem::replace(&mut self.bodies.now, states);
         let Self { scene, world, bodies, liquid, pool, .. } = self;
-        let loaded = pool.install(|| liquid.load(&mut from, &solids_at(scene, world, bodies, frame as f64)?));
-        if let Err(error) = loaded {
-            self.bodies.now = before;
-            return Err(error);
+        let loaded = pool.install(|| {
+            liquid.load(&mut from, &solids_at(scene, world, bodies, frame as f64)?)?;
+            Ok(liquid.amount().volume)
+        });
+        match loaded {
+            Ok(volume) => self.volume = volume,
+            Err(error) => {
+                self.bodies.now = before;
+                return Err(error);
+            }
         }
         (self.frame, self.due, self.unfinished) = (frame, due, unfinished);
         Ok(())

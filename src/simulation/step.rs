@@ -7,6 +7,7 @@
 use super::liquid::{Liquid, Step};
 use super::report::{STAGES, StepReport};
 use crate::error::{Error, Result};
+use crate::linalg::dump;
 use std::time::Instant;
 
 /// How often a substep that diverges is halved.
@@ -48,6 +49,7 @@ pub fn step(liquid: &mut dyn Liquid, world: &Step, enter: &mut dyn FnMut(usize))
         }
         Err(error) => {
             let error = numbers(error, liquid);
+            dump::note(|| liquid.weights());
             liquid.abandon();
             Err(error)
         }

@@ -7,11 +7,14 @@ use super::report::Progress;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use std::sync::Mutex;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError, channel};
+use std::time::{Duration, Instant};
 
 /// Between two looks at the work.
 const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Work that is over sooner than this is waited for without going to sleep, which takes longer to wake from.
+const SHORT: Duration = Duration::from_micros(50);
 
 /// Run `work` in the pool. `watch` returns true to raise the flag.
 pub(super) fn run<T: Send>(
@@ -30,10 +33,14 @@ pub(super) fn run<T: Send>(
             let _alive = alive;
             *slot = Some(work());
         });
+        let begin = Instant::now();
         loop {
             let now = *progress.lock().unwrap_or_else(|e| e.into_inner());
             if watch(&now) {
                 cancel.cancel();
+            }
+            while begin.elapsed() < SHORT && ended.try_recv() == Err(TryRecvError::Empty) {
+                std::hint::spin_loop();
             }
             if ended.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout) {
                 break;

@@ -188,11 +188,75 @@ static void geometry(void) {
     expect("its mesh", mns_simulation_collider_mesh(a, "post", &points, &corners) == MNS_OK && points.count == 8);
     expect("unknown", mns_simulation_set_geometry(a, MNS_GEOMETRY_COLLIDER, "past", &sample, 1) == MNS_ERROR_INVALID);
     expect("no emitter", mns_simulation_set_geometry(a, MNS_GEOMETRY_EMITTER, "post", &sample, 1) == MNS_ERROR_INVALID);
-    expect("no body", mns_simulation_set_geometry(a, MNS_GEOMETRY_BODY, "post", &sample, 1) == MNS_ERROR_UNSUPPORTED);
+    expect("no body", mns_simulation_set_geometry(a, MNS_GEOMETRY_BODY, "post", &sample, 1) == MNS_ERROR_INVALID);
     positions[4] /= 0.0f * positions[1];
     expect("not a number", mns_simulation_set_geometry(a, MNS_GEOMETRY_COLLIDER, "post", &sample, 1) == MNS_ERROR_INVALID);
     expect("names it", strstr(mns_last_error(), "post") != NULL);
     expect("goes on", mns_simulation_step(a, NULL, NULL) == MNS_OK);
+    mns_simulation_destroy(a);
+}
+
+/* A floating block gets another shape: other mass, same place, and the fields of the cells beside it. */
+static void bodies(void) {
+    static const char floating[] =
+        "{\"meniscus\": 1, \"frames\": [1, 10], \"domain\": {\"min\": [0, 0, 0], \"max\": [0.4, 0.3, 0.2]},"
+        " \"resolution\": {\"divisions\": 12},"
+        " \"initial\": [{\"shape\": {\"box\": {\"min\": [0, 0, 0], \"max\": [0.4, 0.1, 0.2]}}}],"
+        " \"bodies\": [{\"name\": \"block\", \"density\": 500, \"velocity\": [0.1, 0, 0],"
+        "   \"shape\": {\"box\": {\"min\": [0.1, 0.12, 0.05], \"max\": [0.2, 0.17, 0.15]}}}]}";
+    static const uint32_t triangles[] = {0, 4, 6, 0, 6, 2, 1, 3, 7, 1, 7, 5, 0, 1, 5, 0, 5, 4,
+                                         2, 6, 7, 2, 7, 3, 0, 2, 3, 0, 3, 1, 4, 5, 7, 4, 7, 6};
+    mns_simulation *a;
+    mns_mesh_sample sample[2];
+    mns_array values, places, points, corners;
+    const char *report;
+    double positions[24];
+    size_t i;
+    int wet = 0;
+    for (i = 0; i < 8; ++i) {
+        positions[3 * i] = i & 1 ? 0.2 : 0.15;
+        positions[3 * i + 1] = i & 2 ? 0.17 : 0.12;
+        positions[3 * i + 2] = i & 4 ? 0.15 : 0.05;
+    }
+    memset(sample, 0, sizeof sample);
+    for (i = 0; i < 2; ++i) {
+        sample[i].struct_size = sizeof sample[i];
+        sample[i].frame = (double)i + 1;
+        sample[i].positions.data = positions;
+        sample[i].positions.count = 8;
+        sample[i].positions.type = MNS_TYPE_F64;
+        sample[i].positions.width = 3;
+        sample[i].triangles.data = triangles;
+        sample[i].triangles.count = 12;
+        sample[i].triangles.type = MNS_TYPE_U32;
+        sample[i].triangles.width = 3;
+    }
+    expect("create", mns_simulation_create(floating, NULL, &a) == MNS_OK);
+    mns_simulation_report_json(a, &report);
+    expect("a quarter of a kilogram", strstr(report, "\"mass\":0.25") != NULL);
+    expect("one sample only", mns_simulation_set_geometry(a, MNS_GEOMETRY_BODY, "block", sample, 2) == MNS_ERROR_INVALID);
+    sample[1].triangles.count = 11;
+    expect("only closed ones", mns_simulation_set_geometry(a, MNS_GEOMETRY_BODY, "block", sample + 1, 1) == MNS_ERROR_GEOMETRY);
+    sample[1].triangles.count = sample[1].positions.count = 0;
+    expect("not nothing", mns_simulation_set_geometry(a, MNS_GEOMETRY_BODY, "block", sample + 1, 1) == MNS_ERROR_GEOMETRY);
+    expect("unknown", mns_simulation_set_geometry(a, MNS_GEOMETRY_BODY, "black", sample, 1) == MNS_ERROR_INVALID);
+    expect("half of it", mns_simulation_set_geometry(a, MNS_GEOMETRY_BODY, "block", sample, 1) == MNS_OK);
+    mns_simulation_report_json(a, &report);
+    expect("half the mass", strstr(report, "\"mass\":0.125") != NULL);
+    expect("its mesh", mns_simulation_collider_mesh(a, "block", &points, &corners) == MNS_OK && points.count == 8);
+    expect("velocity", mns_simulation_field(a, "body.velocity", &values) == MNS_OK && values.width == 6);
+    expect("goes on as it moved", ((const double *)values.data)[0] == 0.1);
+    expect("steps", mns_simulation_advance(a, 3, NULL, NULL) == MNS_OK);
+    expect("pressure", mns_simulation_field(a, "cell.pressure", &values) == MNS_OK && values.count > 100);
+    expect("places", mns_simulation_field(a, "cell.position", &places) == MNS_OK && places.count == values.count);
+    for (i = 0; i < values.count; ++i) {
+        const double p = ((const double *)values.data)[i], y = ((const double *)places.data)[3 * i + 1];
+        /* Not far from the weight of the water above. */
+        if (p != 0.0 && y > 0.01 && y < 0.03) ++wet, expect("weight", p > 300 && p < 3000);
+    }
+    expect("under water", wet > 20);
+    expect("faces", mns_simulation_field(a, "face.velocity_y", &values) == MNS_OK && values.count == places.count);
+    expect("their places", mns_simulation_field(a, "face.position_y", &points) == MNS_OK && points.count == places.count);
     mns_simulation_destroy(a);
 }
 
@@ -206,6 +270,7 @@ int main(int argc, char **argv) {
     ages();
     states();
     geometry();
+    bodies();
     printf("%s\n", failures ? "some expectations failed" : "the library answers every abuse with a code");
     return failures != 0;
 }

@@ -1,7 +1,9 @@
 //! The command explains itself: examples that run, completions, pages of the manual.
 
 use super::*;
-use meniscus::linalg::{KrylovParams, Method, PreconditionerKind, Recipe, cases, dump};
+use meniscus::Cancel;
+use meniscus::linalg::{Identity, KrylovParams, cases, cg, dump};
+use std::io::Write;
 
 /// The words after `Example: meniscus` in a help text.
 fn example(help: &str) -> Option<Vec<String>> {
@@ -34,12 +36,48 @@ fn shortened(word: &str) -> &'static [&'static str] {
 
 fn a_dump(folder: &Path) {
     let a = cases::splash(6).unwrap();
-    let (b, start) = (cases::random_vector(a.rows(), 1), vec![0.0; a.rows()]);
-    let recipe = Recipe { method: Method::Cg, preconditioner: PreconditionerKind::Mic0 };
+    let b = cases::random_vector(a.rows(), 1);
     let params = KrylovParams { tolerance: 1e-8, max_iterations: 2, ..Default::default() };
-    let solve =
-        dump::Solve { stage: "pressure", recipe, matrix: &a, rhs: &b, start: &start, labels: None, params };
-    dump::write(folder, &solve, &Err(meniscus::Error::diverged("pressure", "made for a test"))).unwrap();
+    let (_, kept) =
+        dump::record(|| cg(&a, &mut Identity, &b, &mut vec![0.0; a.rows()], &params, &Cancel::new()));
+    fs::create_dir_all(folder).unwrap();
+    let mut put = |name: &str, fill: &dyn Fn(&mut dyn Write) -> std::io::Result<()>| {
+        fill(&mut fs::File::create(folder.join(name)).unwrap()).unwrap();
+        Ok(())
+    };
+    kept.solve.unwrap().files(&mut put).unwrap();
+}
+
+/// Honey so thick that rounding alone is larger than the tolerance asked for.
+const FAILS: &str = r#"{
+    "meniscus": 1, "name": "fails", "frames": [1, 4], "debug": {"dump_dir": "failures"},
+    "domain": {"min": [0, 0, 0], "max": [1, 1, 1]}, "resolution": {"divisions": 8},
+    "simulator": {"viscosity_tolerance": 1e-14, "pressure_tolerance": 1e-14},
+    "liquids": [{"viscosity": 1e7}],
+    "initial": [{"name": "block", "shape": {"box": {"min": [0.2, 0.2, 0.2], "max": [0.7, 0.7, 0.7]}},
+        "angular_velocity": [30, 50, 70]}]
+}"#;
+
+/// A tolerance that rounding does not allow: the frame fails, leaves what is needed, and the solve fails again alone.
+#[test]
+fn a_failed_solve_is_left_behind_and_repeated() {
+    let folder = Folder::new("failed");
+    folder.write("scene.json", FAILS);
+    let run = folder.run(&["run", "scene.json", "--out", "cache", "--no-report"]);
+    assert!(!run.status.success(), "{}", text(&run.stdout));
+    let error = text(&run.stderr);
+    assert!(error.contains("what failed is in") && error.contains("frame_0002"), "{error}");
+    let files = folder.files();
+    for name in ["message.txt", "scene.json", "state.bin", "matrix.mtx", "rhs.mtx", "start.mtx", "solve.json"]
+    {
+        assert!(files.contains(&format!("failures/frame_0002/{name}")), "{name}: {files:?}");
+    }
+    assert!(files.iter().any(|f| f.contains("weight_open_x")), "{files:?}");
+    let replay = folder.run(&["replay", "failures/frame_0002"]);
+    expect(&replay, 0, &[]);
+    let said = text(&replay.stdout);
+    let line = |start: &str| said.lines().find(|l| l.starts_with(start)).unwrap_or_default().to_string();
+    assert!(line("then:").contains("Stalled") && line("now:").contains("Stalled"), "{said}");
 }
 
 #[test]
@@ -51,7 +89,7 @@ fn the_example_of_every_command_runs() {
         folder.0.join("examples"),
     )
     .unwrap();
-    a_dump(&folder.0.join("dumps/0042-pressure"));
+    a_dump(&folder.0.join("dumps/frame_0042"));
     let words = subcommands(&folder);
     assert!(words.len() >= 15, "{words:?}");
     for word in &words {

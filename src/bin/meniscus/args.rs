@@ -58,7 +58,7 @@ pub enum Command {
     #[command(after_help = "Example: meniscus bench solvers --json")]
     Bench(BenchArgs),
     /// Repeat a solve that failed, from the folder it left
-    #[command(after_help = "Example: meniscus replay dumps/0042-pressure")]
+    #[command(after_help = "Example: meniscus replay dumps/frame_0042")]
     Replay(ReplayArgs),
     /// Run a simulator on cases whose answers are known, and compare; exit code 5 if one is missed
     #[command(after_help = "Example: meniscus validate mac --case sloshing --json")]

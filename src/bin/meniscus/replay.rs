@@ -17,8 +17,8 @@ pub fn replay(args: &ReplayArgs, stop: &Cancel) -> Result<()> {
     let (then, now) = dump::replay(&args.dump, None, stop)?;
     let residual = then.residual.map_or("not finite".to_string(), |r| format!("{r:.3e}"));
     say(&format!(
-        "{} by {:?} with {:?}, tolerance {:e}",
-        then.stage, then.recipe.method, then.recipe.preconditioner, then.tolerance
+        "{} by {:?}, tolerance {:e}; repeated with the preconditioner {:?}",
+        then.stage, then.recipe.method, then.tolerance, then.recipe.preconditioner
     ));
     say(&format!("then: {}, {} iterations, residual {residual}", then.outcome, then.iterations));
     say(&format!("now:  {:?}, {} iterations, residual {:.3e}", now.outcome, now.iterations, now.residual));

@@ -9,6 +9,7 @@ use super::progress::{Mode, Reporter};
 use super::resume::{self, Start};
 use super::{exit, limits, preview, report, terminal};
 use meniscus::io::cache::CacheWriter;
+use meniscus::io::dump;
 use meniscus::io::usd::{UsdFrame, UsdPoints, UsdSolid};
 use meniscus::scene::{Scene, SurfaceFormat};
 use meniscus::simulation::report::{ColliderPose, Estimate, FrameReport};
@@ -207,6 +208,14 @@ fn steps(
         "estimate": summary.estimate, "resumed_from": resumed,
     }));
     let ended = frames(job, scene, stop, cache, &mut simulation, reporter, summary);
+    if let (Err(_), Some(parent)) = (&ended, &scene.debug.dump_dir) {
+        // What ended the run matters more than what is written about it.
+        match dump::write(&job.loaded.base.join(parent), &simulation) {
+            Ok(Some(folder)) => reporter.warn(&format!("what failed is in {}", folder.display())),
+            Ok(None) => {}
+            Err(error) => reporter.warn(&format!("debug.dump_dir: {error}")),
+        }
+    }
     // What was asked to stop, or had too little memory, may go on from here.
     let mut last = matches!(ended, Err(Error::Cancelled | Error::Memory { .. }));
     last |= ended.is_ok() && scene.outputs.checkpoint_every > 0;

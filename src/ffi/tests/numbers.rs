@@ -143,6 +143,177 @@ fn absurd_reals_are_answered() {
     }
 }
 
+/// Fields of a lattice, velocities of a solid and of a mesh, keys: a code, and a solve that ends.
+#[test]
+fn absurd_fields_are_answered() {
+    let places = |stage: &Stage, name: &std::ffi::CStr| {
+        let mut at = reals(&[]);
+        // SAFETY: all pointers are valid.
+        unsafe { assert_eq!(mns_lattice_positions(stage.lattice, name.as_ptr(), &mut at), MNS_OK) };
+        at.count
+    };
+    let o = mns_lattice_solve_options { dt: 0.01, tolerance: 1e-6, density: 1e3, ..fresh() };
+    for value in REALS {
+        for name in
+            [c"liquid_distance", c"solid_distance", c"solid_velocity", c"velocity", c"viscosity", c"pressure"]
+        {
+            let stage = Stage::new();
+            let width = if name == c"solid_velocity" { 3 } else { 1 };
+            let values = vec![value; places(&stage, name) * width];
+            // SAFETY: all pointers are valid.
+            unsafe {
+                let array = reals(&values).grouped(width);
+                let code = mns_lattice_set(stage.lattice, name.as_ptr(), &array);
+                assert!(code == MNS_OK && value.is_finite() || code == MNS_ERROR_INVALID, "{name:?} {value}");
+                answered(mns_lattice_solve_pressure(stage.lattice, &o, null_mut()), "a solve");
+                answered(mns_lattice_solve_viscosity(stage.lattice, &o, null_mut()), "a thick solve");
+            }
+        }
+        for name in [c"solid_velocity_x", c"solid_velocity_y"] {
+            let stage = Stage::new();
+            let o = mns_pressure_options { dt: 0.01, tolerance: 1e-6, ..fresh() };
+            // SAFETY: all pointers are valid.
+            unsafe {
+                let code = mns_grid_set(stage.grid, name.as_ptr(), &reals(&[value; 20]));
+                assert!(code == MNS_OK && value.is_finite() || code == MNS_ERROR_INVALID, "{name:?} {value}");
+                answered(mns_grid_solve_pressure(stage.grid, &o, null_mut()), "a solve");
+            }
+        }
+        let stage = Stage::new();
+        for rows in [[1.0, value, 2.0, 1.0], [value, 1.0, 2.0, 1.0]] {
+            // SAFETY: all pointers are valid.
+            unsafe {
+                let keys = reals(&rows).grouped(2);
+                let code = mns_simulation_set_keys(stage.simulation, c"time_scale".as_ptr(), &keys);
+                answered(code, "mns_simulation_set_keys");
+                assert!(code != MNS_OK || value.is_finite(), "{value}");
+            }
+        }
+    }
+}
+
+/// Velocities that come with a mesh are as careful as its points.
+#[test]
+fn absurd_velocities_of_a_mesh_are_answered() {
+    let positions = [0.3, 0.0, 0.1, 0.35, 0.0, 0.1, 0.3, 0.05, 0.1, 0.3, 0.0, 0.15];
+    let triangles = [[0u32, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
+    let cut = [[0u32, 2, 1], [0, 1, 3], [0, 3, 2]];
+    for value in REALS {
+        let stage = Stage::new();
+        let velocities = [value; 12];
+        let sample = mns_mesh_sample {
+            frame: 1.0,
+            positions: reals(&positions).grouped(3),
+            velocities: reals(&velocities).grouped(3),
+            triangles: mns_array::of(&triangles),
+            ..fresh()
+        };
+        let next = mns_mesh_sample { frame: 2.0, triangles: mns_array::of(&cut), ..sample };
+        // SAFETY: all pointers are valid.
+        unsafe {
+            let code = mns_simulation_set_geometry(
+                stage.simulation,
+                MNS_GEOMETRY_COLLIDER,
+                c"post".as_ptr(),
+                [sample, next].as_ptr(),
+                2,
+            );
+            answered(code, "velocities");
+            assert!(code != MNS_OK || value.is_finite(), "{value}");
+            let short = mns_mesh_sample { velocities: reals(&velocities[..9]).grouped(3), ..sample };
+            let code = mns_simulation_set_geometry(
+                stage.simulation,
+                MNS_GEOMETRY_COLLIDER,
+                c"post".as_ptr(),
+                &short,
+                1,
+            );
+            assert_eq!(code, MNS_ERROR_INVALID, "fewer velocities than points");
+        }
+    }
+}
+
+/// A struct may be there and what it points to may not.
+#[test]
+fn null_inside_a_struct_is_refused() {
+    let stage = Stage::new();
+    let nothing = mns_array { data: null(), ..reals(&[1.0, 2.0, 3.0]).grouped(3) };
+    let triangles = [[0u32, 1, 2]];
+    let points = [0.0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.1, 0.0];
+    let whole = mns_mesh_sample {
+        frame: 1.0,
+        positions: reals(&points).grouped(3),
+        triangles: mns_array::of(&triangles),
+        ..fresh()
+    };
+    let no_triangles = mns_array { data: null(), ..mns_array::of(&triangles) };
+    let samples = [
+        mns_mesh_sample { positions: nothing, ..whole },
+        mns_mesh_sample { velocities: nothing, ..whole },
+        mns_mesh_sample { triangles: no_triangles, ..whole },
+    ];
+    // SAFETY: pointers are valid or NULL.
+    unsafe {
+        for sample in samples {
+            let code = mns_simulation_set_geometry(stage.simulation, 0, c"post".as_ptr(), &sample, 1);
+            assert_eq!(code, MNS_ERROR_INVALID);
+            assert!(message().contains("NULL"), "{}", message());
+        }
+        let mesh = mns_named_mesh {
+            name: c"a.obj".as_ptr(),
+            positions: whole.positions,
+            triangles: whole.triangles,
+            ..fresh()
+        };
+        let named = [
+            mns_named_mesh { name: null(), ..mesh },
+            mns_named_mesh { positions: nothing, ..mesh },
+            mns_named_mesh { triangles: no_triangles, ..mesh },
+        ];
+        for mesh in named {
+            let mut out = null_mut();
+            let settings = mns_settings { meshes: &mesh, mesh_count: 1, ..fresh() };
+            assert_eq!(mns_simulation_create(SCENE.as_ptr(), &settings, &mut out), MNS_ERROR_INVALID);
+            assert!(out.is_null() && message().contains("NULL"), "{}", message());
+        }
+        let mut out = null_mut();
+        let settings = mns_settings { mesh_count: 1, ..fresh() };
+        assert_eq!(mns_simulation_create(SCENE.as_ptr(), &settings, &mut out), MNS_ERROR_INVALID);
+        let keys = mns_array { data: null(), ..reals(&[1.0, 1.0]).grouped(2) };
+        let code = mns_simulation_set_keys(stage.simulation, c"time_scale".as_ptr(), &keys);
+        assert_eq!(code, MNS_ERROR_INVALID);
+        for (grid, name) in [(true, c"density"), (false, c"viscosity")] {
+            let values = mns_array { data: null(), ..reals(&[1.0]) };
+            let code = match grid {
+                true => mns_grid_set(stage.grid, name.as_ptr(), &values),
+                false => mns_lattice_set(stage.lattice, name.as_ptr(), &values),
+            };
+            assert_eq!(code, MNS_ERROR_INVALID);
+        }
+        let (mut lattice, sizing) = (null_mut(), mns_array { data: null(), ..reals(&[0.0; 4]).grouped(4) });
+        let o = mns_lattice_options { cells: [1; 3], cell: 0.5, threads: 1, ..fresh() };
+        assert_eq!(mns_lattice_create(&o, &sizing, &mut lattice), MNS_ERROR_INVALID);
+        assert_eq!(mns_array_copy_f64(&keys, [0.0; 4].as_mut_ptr(), 4), MNS_ERROR_INVALID);
+    }
+}
+
+/// The limit of memory that a scene gives holds for every host.
+#[test]
+fn a_scene_may_limit_its_memory() {
+    let scene = SCENE.to_str().unwrap().replace("\"threads\": 1", "\"threads\": 1, \"memory_limit\": 0.01");
+    let scene = std::ffi::CString::new(scene.replace("\"divisions\": 6", "\"divisions\": 200")).unwrap();
+    let mut out = null_mut();
+    // SAFETY: all pointers are valid.
+    unsafe {
+        assert_eq!(
+            mns_simulation_create(scene.as_ptr(), null(), &mut out),
+            MNS_ERROR_MEMORY,
+            "{}",
+            message()
+        );
+    }
+}
+
 #[test]
 fn absurd_sizes_are_answered() {
     let stage = Stage::new();

@@ -107,6 +107,7 @@ impl<T: Real> Level<T> {
         match self.transfer {
             Transfer::Constant(groups) if groups.map.len() == rows => Some(groups),
             Transfer::Columns(c) if c.groups.map.len() == rows => Some(c.groups),
+            Transfer::Smoothed { groups, .. } if groups.map.len() == rows => Some(groups),
             _ => None,
         }
     }
@@ -185,7 +186,8 @@ fn coarsen<T: Real>(
         let p = smooth(a, &columns.matrix()?)?;
         let r = p.transpose();
         let matrix = r.product(&a.product(&p)?)?;
-        let transfer = Transfer::Smoothed { prolongation: p.convert(), restriction: r.convert() };
+        let (prolongation, restriction) = (p.convert(), r.convert());
+        let transfer = Transfer::Smoothed { groups: columns.groups, prolongation, restriction };
         return Ok(Some(Step { transfer, matrix, near: Some(near), nodes }));
     }
     let matrix = columns.galerkin(a)?;

@@ -111,7 +111,9 @@ impl Amg {
         Ok(Self { levels, sizes, params: *params, near })
     }
 
-    /// The hierarchy of a matrix of the same size, with the groups of this one: for values that changed.
+    /// The hierarchy of a matrix of the same size, with the groups of this one: for values that changed. None of our
+    /// simulators keeps its pattern from one solve to the next, since the surface of the liquid moves through the
+    /// cells; a program that calls the engine with a pattern of its own may.
     pub fn update(self, a: &Csr) -> Result<Self> {
         check(a)?;
         let Self { levels, params, near, .. } = self;

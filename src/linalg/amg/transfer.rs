@@ -52,7 +52,7 @@ pub(crate) struct Columns<T> {
 pub(crate) enum Transfer<T: Real> {
     Constant(Groups),
     Columns(Columns<T>),
-    Smoothed { prolongation: Csr<T>, restriction: Csr<T> },
+    Smoothed { groups: Groups, prolongation: Csr<T>, restriction: Csr<T> },
 }
 
 impl<T: Real> Transfer<T> {

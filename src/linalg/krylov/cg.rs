@@ -16,6 +16,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::linalg::operator::{LinearOperator, Preconditioner};
 use crate::linalg::vector;
+use crate::linalg::{Method, dump};
 
 /// A loss of orthogonality |zₖ₊₁·rₖ| above this share of its Cauchy–Schwarz bound asks for the probe.
 const SUSPICIOUS: f64 = 0.05;
@@ -32,6 +33,17 @@ struct Vectors {
 
 /// Solve A x = b, starting from the `x` given. See [`KrylovParams`] for when it stops.
 pub fn cg<A: LinearOperator + ?Sized>(
+    a: &A,
+    m: &mut dyn Preconditioner,
+    b: &[f64],
+    x: &mut [f64],
+    params: &KrylovParams,
+    cancel: &Cancel,
+) -> Result<SolveInfo> {
+    dump::watched(Method::Cg, a, b, x, params, |x| solve(a, m, b, x, params, cancel))
+}
+
+fn solve<A: LinearOperator + ?Sized>(
     a: &A,
     m: &mut dyn Preconditioner,
     b: &[f64],

@@ -9,6 +9,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::linalg::operator::{LinearOperator, Preconditioner};
 use crate::linalg::vector;
+use crate::linalg::{Method, dump};
 
 /// The projected problem: R of the Hessenberg matrix, its rotations, and the right-hand side.
 #[derive(Default)]
@@ -64,6 +65,17 @@ pub fn fgmres<A: LinearOperator + ?Sized>(
     params: &KrylovParams,
     cancel: &Cancel,
 ) -> Result<SolveInfo> {
+    dump::watched(Method::Fgmres, a, b, x, params, |x| solve(a, m, b, x, params, cancel))
+}
+
+fn solve<A: LinearOperator + ?Sized>(
+    a: &A,
+    m: &mut dyn Preconditioner,
+    b: &[f64],
+    x: &mut [f64],
+    params: &KrylovParams,
+    cancel: &Cancel,
+) -> Result<SolveInfo> {
     let info = |iterations, residual, outcome| SolveInfo { method: "fgmres", iterations, residual, outcome };
     let Some((b, scale)) = prepare("fgmres", a.size(), b, x, params)? else {
         return Ok(info(0, 0.0, Outcome::Converged));
@@ -107,10 +119,12 @@ pub fn fgmres<A: LinearOperator + ?Sized>(
             a.apply(&directions[k], &mut rest[0]);
             let mut h = orthogonalise(known, &mut rest[0]);
             let length = check_finite("fgmres", iterations, vector::norm(&rest[0]))?;
+            // What is left of a product that lies in the space is its rounding, whatever the unit of the matrix.
+            let product = h.iter().fold(length * length, |sum, h| sum + h * h).sqrt();
             h.push(length);
             let estimate = projected.push(h);
             // A direction of length zero means that the space holds the solution.
-            if estimate <= params.tolerance * scale || length <= 1e-15 * norm {
+            if estimate <= params.tolerance * scale || length <= 1e-15 * product {
                 break;
             }
             vector::scale(1.0 / length, &mut rest[0]);

@@ -10,6 +10,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::linalg::operator::{LinearOperator, Preconditioner};
 use crate::linalg::vector;
+use crate::linalg::{Method, dump};
 
 /// A mark is lowered by at least this much when the true residual is still too large.
 const LOWER: f64 = 0.5;
@@ -18,6 +19,17 @@ const NOISE: f64 = 1e-17;
 
 /// Solve A x = b for symmetric A, starting from the `x` given.
 pub fn minres<A: LinearOperator + ?Sized>(
+    a: &A,
+    m: &mut dyn Preconditioner,
+    b: &[f64],
+    x: &mut [f64],
+    params: &KrylovParams,
+    cancel: &Cancel,
+) -> Result<SolveInfo> {
+    dump::watched(Method::Minres, a, b, x, params, |x| solve(a, m, b, x, params, cancel))
+}
+
+fn solve<A: LinearOperator + ?Sized>(
     a: &A,
     m: &mut dyn Preconditioner,
     b: &[f64],

@@ -24,7 +24,7 @@ mod saving;
 mod sizing;
 mod thick;
 
-use super::liquid::{Amount, Liquid, Solved, Step};
+use super::liquid::{Amount, CellFields, Liquid, Solved, Step};
 use super::report::Limit;
 use super::state::{Reader, Writer};
 use crate::error::{Error, Result};
@@ -243,6 +243,21 @@ impl Liquid for Bcc {
 
     fn surface(&self, overlap: f64, _viscosity: &[f64]) -> Result<TriMesh> {
         self.build_surface(overlap)
+    }
+
+    fn cell_fields(&self) -> CellFields<'_> {
+        CellFields { pressure: &self.now.pressure, distance: &self.now.liquid, faces: [&[]; 3] }
+    }
+
+    fn cell_motion(&self) -> (Vec<Vec3>, Vec<Vec3>) {
+        let Some(mesh) = &self.now.mesh else { return Default::default() };
+        let places = (0..mesh.lattice.cells() as u32).map(|c| mesh.lattice.circumcentre(c));
+        (places.collect(), self.now.values.at_cells.clone())
+    }
+
+    fn weights(&self) -> Vec<(&'static str, Vec<f64>)> {
+        let State { open, solid, liquid, .. } = &self.next;
+        vec![("open", open.to_vec()), ("solid_distance", solid.to_vec()), ("liquid_distance", liquid.clone())]
     }
 
     fn cells(&self) -> Option<CellsView<'_>> {

@@ -85,14 +85,14 @@ enum Origin {
 }
 
 /// A value that files show.
-struct Value {
-    name: String,
+pub(super) struct Value {
+    pub name: String,
     width: usize,
     origin: Origin,
 }
 
 impl Mac {
-    fn shown(&self) -> Vec<Value> {
+    pub(super) fn shown(&self) -> Vec<Value> {
         let columns = self.options.columns.iter().map(|c| Value {
             name: c.name.clone(),
             width: c.width,

@@ -20,7 +20,7 @@ mod skin;
 mod thick;
 mod trouble;
 
-use super::liquid::{Amount, Liquid, Solved, Step};
+use super::liquid::{Amount, CellFields, Liquid, Solved, Step};
 use super::report::Limit;
 use super::state::{Reader, Writer};
 use crate::error::{Error, Result};
@@ -416,8 +416,47 @@ impl Liquid for Mac {
         self.build_surface(overlap, viscosity)
     }
 
+    fn attribute_names(&self) -> Vec<String> {
+        self.shown().into_iter().map(|v| v.name).collect()
+    }
+
     fn particle_attributes(&self, viscosity: &[f64]) -> Vec<Attribute> {
         self.attributes_of_particles(viscosity)
+    }
+
+    fn cell_fields(&self) -> CellFields<'_> {
+        let grid = &self.now.grid;
+        let faces = std::array::from_fn(|a| if a < grid.tiles.axes() { &grid.velocity[a][..] } else { &[] });
+        CellFields { pressure: &grid.pressure, distance: &grid.liquid, faces }
+    }
+
+    fn cell_motion(&self) -> (Vec<Vec3>, Vec<Vec3>) {
+        let tiles = &self.now.grid.tiles;
+        let places = (0..tiles.cells()).into_par_iter().map(|p| tiles.centre(tiles.cell(p)));
+        let places = places.collect::<Vec<Vec3>>();
+        let velocities = self.velocity_at(&places);
+        (places, velocities)
+    }
+
+    fn face_positions(&self, axis: usize) -> Vec<Vec3> {
+        let tiles = &self.now.grid.tiles;
+        if axis >= tiles.axes() {
+            return Vec::new();
+        }
+        let down = Vec3::ith(axis, 0.5 * tiles.h());
+        (0..tiles.cells()).into_par_iter().map(|p| tiles.centre(tiles.cell(p)) - down).collect()
+    }
+
+    fn weights(&self) -> Vec<(&'static str, Vec<f64>)> {
+        let grid = &self.next.grid;
+        let [x, y, z] = grid.open.each_ref().map(|o| o.iter().map(|v| f64::from(*v)).collect());
+        vec![
+            ("open_x", x),
+            ("open_y", y),
+            ("open_z", z),
+            ("room", grid.room.clone()),
+            ("liquid_distance", grid.liquid.clone()),
+        ]
     }
 
     fn emitted(&self) -> &[f64] {

@@ -32,7 +32,7 @@ impl Mac {
     }
 
     /// Velocity of the liquid at many points; neighbours in the list should be neighbours in space.
-    fn velocity_at(&self, points: &[Vec3]) -> Vec<Vec3> {
+    pub(super) fn velocity_at(&self, points: &[Vec3]) -> Vec<Vec3> {
         let grid = &self.now.grid;
         let tiles = &grid.tiles;
         let chunk = |points: &[Vec3]| {

@@ -4,7 +4,7 @@
 //! The liquid's distance at a circumcentre, which pressure needs, is read off linearly in the tet that holds it. Where
 //! liquid meets a solid its velocity is given at vertices; a face takes the mean of its own. Checked in tests/bcc.
 
-use super::{Coupling, Cut, Embedded, Hold, Moving, Thick, ThickOptions, open_shares, thicken};
+use super::{Coupling, Cut, Embedded, Hold, Moving, Thick, ThickOptions, open_shares, stresses, thicken};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::linalg::SolveInfo;
@@ -56,6 +56,8 @@ pub struct LatticeBlock {
     fields: [Vec<f64>; 6],
     /// Faces whose velocity the last solve has set.
     known: Vec<u8>,
+    /// Viscous stress in each tet after the last solve of viscosity.
+    stress: Vec<[f64; 6]>,
 }
 
 /// What a solve is told.
@@ -98,7 +100,8 @@ impl LatticeBlock {
                 })?
             }
         };
-        Ok(Self { lattice: Lattice::new(octree)?, fields: Default::default(), known: Vec::new() })
+        let (fields, known, stress) = Default::default();
+        Ok(Self { lattice: Lattice::new(octree)?, fields, known, stress })
     }
 
     pub fn lattice(&self) -> &Lattice {
@@ -140,6 +143,11 @@ impl LatticeBlock {
     /// Bytes: 1 on faces whose velocity the last solve has set.
     pub fn known(&self) -> &[u8] {
         &self.known
+    }
+
+    /// The stress 2μe in each tet after the last solve of viscosity, Pa: xx, yy, zz, xy, yz, xz; empty before.
+    pub fn stress(&self) -> &[[f64; 6]] {
+        &self.stress
     }
 
     /// Set a field; one value of viscosity is that of all tets.
@@ -257,6 +265,8 @@ impl LatticeBlock {
         let LatticeSolve { dt, density, tolerance } = *options;
         let options = ThickOptions { dt, density, tolerance, draft: false };
         let done = thicken(&thick, moving, hold, coupling, &options, cancel)?;
+        let stress = stresses(&thick, &velocity, &known, hold, &options)?;
+        self.stress = stress;
         self.known = known.iter().map(|k| u8::from(*k)).collect();
         self.fields[LatticeField::Velocity as usize] = velocity;
         Ok((done.map(|d| d.info), done.map_or(0, |d| d.unknowns)))

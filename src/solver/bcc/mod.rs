@@ -14,5 +14,5 @@ pub use reconstruct::{extend, fit_cells, reconstruct};
 pub use velocity::{LatticeValues, LatticeVelocity};
 pub use viscosity::{
     Coupling, FaceViscosity, FacesToNodes, Hold, Moving, NodalSolver, NodalViscosity, Thick, ThickOptions,
-    Thickened, thicken,
+    Thickened, stresses, thicken,
 };

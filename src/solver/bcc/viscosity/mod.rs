@@ -33,7 +33,7 @@ mod weights;
 
 pub use faces::FaceViscosity;
 pub use nodal::{NodalSolver, NodalViscosity};
-pub use step::{Coupling, Moving, Thickened, thicken};
+pub use step::{Coupling, Moving, Thickened, stresses, thicken};
 pub use transfer::FacesToNodes;
 
 use crate::error::{Error, Result};

@@ -100,12 +100,28 @@ impl<'a> NodalViscosity<'a> {
         self.around[span].iter().map(|a| ((a / 4) as usize, (a % 4) as usize))
     }
 
+    /// The gradient of velocity in an element.
+    fn slope(&self, e: &Element, v: &[Vec3]) -> Mat3 {
+        let (gradients, _) = self.lattice.gradients(e.tet as usize);
+        (0..4).fold(Mat3::zeros(), |s, k| s + v[e.nodes[k] as usize] * gradients[k].transpose())
+    }
+
+    /// The stress 2μe in each tet, Pa, as xx, yy, zz, xy, yz, xz, where walls hold their nodes; 0 outside the liquid.
+    pub fn stresses(&self, v: &[Vec3], viscosity: &[f64]) -> Vec<[f64; 6]> {
+        let held: Vec<Vec3> = v.iter().zip(&self.holds).map(|(v, h)| h.free * *v + h.given()).collect();
+        let mut all = vec![[0.0; 6]; viscosity.len()];
+        for e in &self.elements {
+            let slope = self.slope(e, &held);
+            let s = (slope + slope.transpose()) * viscosity[e.tet as usize];
+            all[e.tet as usize] = [s[(0, 0)], s[(1, 1)], s[(2, 2)], s[(0, 1)], s[(1, 2)], s[(0, 2)]];
+        }
+        all
+    }
+
     /// Δt/ρ times minus the viscous forces on the nodes, ΔtK v/ρ, m⁴/s. Walls are not looked at.
     pub fn forces(&self, v: &[Vec3]) -> Vec<Vec3> {
         let stress = |e: &Element| {
-            let (gradients, _) = self.lattice.gradients(e.tet as usize);
-            let slope =
-                (0..4).fold(Mat3::zeros(), |s, k| s + v[e.nodes[k] as usize] * gradients[k].transpose());
+            let slope = self.slope(e, v);
             e.stiffness * if self.draft { slope } else { slope + slope.transpose() }
         };
         let stresses: Vec<Mat3> = self.elements.par_iter().map(stress).collect();

@@ -91,6 +91,20 @@ pub fn thicken(
     Ok(Some(Thickened { info, unknowns: system.unknowns() }))
 }
 
+/// The stress 2μe in each tet, Pa, of the velocities of faces as vertices see them: xx, yy, zz, xy, yz, xz; 0 outside the
+/// liquid.
+pub fn stresses(
+    thick: &Thick,
+    velocity: &[f64],
+    known: &[bool],
+    hold: impl Fn(u32) -> Hold + Sync,
+    options: &ThickOptions,
+) -> Result<Vec<[f64; 6]>> {
+    let system = NodalViscosity::new(thick, options, hold)?;
+    let to_nodes = FacesToNodes::new(thick.lattice, known, &system);
+    Ok(system.stresses(&to_nodes.apply(velocity), thick.viscosity))
+}
+
 /// π²μΔt/ρ of each cell, m², from which what vertices cannot see decays; zero keeps it, infinity takes it.
 fn fades(thick: &Thick, options: &ThickOptions, coupling: Coupling) -> Vec<f64> {
     let cells = thick.lattice.cells();

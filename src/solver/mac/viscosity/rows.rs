@@ -238,6 +238,10 @@ impl LinearOperator for Rows {
         self.len()
     }
 
+    fn assembled(&self) -> Option<Csr> {
+        self.assemble().ok()
+    }
+
     fn apply(&self, x: &[f64], y: &mut [f64]) {
         y.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, y)| {
             for (i, y) in y.iter_mut().enumerate() {
