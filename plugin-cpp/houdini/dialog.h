@@ -120,7 +120,7 @@ static const char *theDsFile = R"THEDSFILE(
             type    float
             default { "-1" }
             range   { -1! 0.01 }
-            help    "How far the surface reaches into solids so that no gap shows against glass; -1 for three quarters of a cell. Unit: m. Cost: Nothing. When: When a render shows a seam between liquid and glass."
+            help    "How far the surface reaches into solids so that no gap shows against glass; -1 for the part of a cell that hides it. Unit: m. Cost: Nothing. When: When a render shows a seam between liquid and glass."
         }
     }
     group {

@@ -151,6 +151,13 @@ std::vector<Object> read_pieces(const GU_Detail &detail, const char *fallback, O
                 pieces.emplace_back();
                 pieces.back().object.name = name;
                 pieces.back().prim = prim;
+                // One piece is all of it.
+                Mesh &mesh = pieces.back().object.mesh;
+                if (!names.isValid()) {
+                    mesh.points.reserve(3 * std::size_t(detail.getNumPoints()));
+                    mesh.triangles.reserve(3 * std::size_t(detail.getNumPrimitives()));
+                    pieces.back().points.reserve(std::size_t(detail.getNumPoints()));
+                }
             }
         }
         Piece &piece = pieces[last];
