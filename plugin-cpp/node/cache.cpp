@@ -225,7 +225,7 @@ void write_file(const std::string &path, const std::function<void(const Put &)> 
     std::FILE *file = std::fopen(under.c_str(), "wb");
     if (!file) fail(errno);
     bool wrote = true;
-    content([&](const void *data, std::size_t size) { wrote = wrote && std::fwrite(data, 1, size, file) == size; });
+    content([&](const void *data, std::size_t size) { wrote = wrote && (size == 0 || std::fwrite(data, 1, size, file) == size); });
     wrote = wrote && std::fflush(file) == 0;
     const int why = errno;
     if (std::fclose(file) != 0 || !wrote) fail(wrote ? errno : why);
