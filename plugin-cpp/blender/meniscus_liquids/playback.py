@@ -52,6 +52,8 @@ def show(context, domain, cache: pathlib.Path):
     if has_particles(cache):
         if settings.spray is None or settings.spray.name not in bpy.data.objects:
             settings.spray = _make(context, bpy.data.pointclouds.new(f"{domain.name} Particles"))
+            settings.spray.modifiers.new(MODIFIER, "MESH_SEQUENCE_CACHE")
+            settings.spray.modifiers.new("Never Empty", "NODES").node_group = _never_empty()
         shown.append((settings.spray, PARTICLES))
     else:
         forget(settings.spray)
@@ -60,7 +62,11 @@ def show(context, domain, cache: pathlib.Path):
     unit = export.unit_length(context.scene, settings)
     file = None
     for obj, place in shown:
-        modifier = obj.modifiers.get(MODIFIER) or obj.modifiers.new(MODIFIER, "MESH_SEQUENCE_CACHE")
+        modifier = obj.modifiers.get(MODIFIER)
+        if modifier is None:
+            modifier = obj.modifiers.new(MODIFIER, "MESH_SEQUENCE_CACHE")
+            # What the artist put behind it stays behind it.
+            obj.modifiers.move(len(obj.modifiers) - 1, 0)
         # The particles are in the file of the surface.
         file = file or modifier.cache_file or _open(str(first))
         modifier.cache_file, modifier.object_path = file, place
@@ -71,6 +77,24 @@ def show(context, domain, cache: pathlib.Path):
     file.is_sequence = True
     file.velocity_unit = "SECOND"
     return settings.result
+
+
+def _never_empty():
+    """Nodes that add one point without a size: Blender 5.0 ends when it renders a point cloud without any."""
+    name = "Meniscus Never Empty"
+    found = bpy.data.node_groups.get(name)
+    if found:
+        return found
+    made = bpy.data.node_groups.new(name, "GeometryNodeTree")
+    for way in ("INPUT", "OUTPUT"):
+        made.interface.new_socket("Geometry", in_out=way, socket_type="NodeSocketGeometry")
+    kinds = ("NodeGroupInput", "GeometryNodePoints", "GeometryNodeJoinGeometry", "NodeGroupOutput")
+    given, one, join, out = (made.nodes.new(kind) for kind in kinds)
+    one.inputs["Count"].default_value, one.inputs["Radius"].default_value = 1, 0.0
+    for source in (one, given):
+        made.links.new(source.outputs[0], join.inputs[0])
+    made.links.new(join.outputs[0], out.inputs[0])
+    return made
 
 
 def has_particles(cache: pathlib.Path) -> bool:
