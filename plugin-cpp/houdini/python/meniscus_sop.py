@@ -11,9 +11,9 @@ compiled one. The frame rule is the same: what depends on time is sampled at eac
 resets when it changes; a jump ahead steps through every missing frame and sample; a jump back shows a kept frame or
 restores the nearest kept state.
 
-What the compiled node does and this one does not: frames are kept in memory only, there is no Export Scene, a cook between
-two frames gives the earlier one, floating bodies come out as polygons in their place instead of packed primitives, and an
-`id` above 2^31 wraps.
+What the compiled node does and this one does not: frames are kept in memory only, there is neither Export Scene nor Show
+Domain, a cook between two frames gives the earlier one, floating bodies come out as polygons in their place instead of
+packed primitives, and an `id` above 2^31 wraps.
 """
 
 import fractions
@@ -30,8 +30,8 @@ from meniscus.simulation import COLLIDER, EMITTER
 
 INPUTS = ("source", "collider", "container", "body", "force")
 SOURCES, COLLIDERS, CONTAINER, BODIES, FORCES = range(5)
-# Needs a disk or the compiled node.
-NOT_HERE = {"cache_dir", "cache_disk", "export_file", "export"}
+# What only the compiled node has.
+NOT_HERE = {"cache_dir", "cache_disk", "export_file", "export", "output_bounds"}
 _shots = {}
 
 # Triangles of one name, velocities or None, and values by the table's names that go before the panel's.
