@@ -16,6 +16,7 @@
 #include <UT/UT_Interrupt.h>
 #include <UT/UT_Thread.h>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace meniscus::node;
@@ -57,7 +58,7 @@ public:
         const fpreal t = channels().getTime(frame);
         Value value;
         if (row.type == Type::Menu) {
-            value.text = row.items[mySop.evalInt(row.houdini, 0, t)];
+            value.text = row.item(mySop.evalInt(row.houdini, 0, t));
         } else if (row.is_text()) {
             UT_String text;
             mySop.evalString(text, row.houdini, 0, t);
@@ -84,20 +85,42 @@ public:
     }
 
     Inputs read(double frame) override {
-        OP_Context context = myContext;
-        context.setTime(channels().getTime(frame));
         Inputs inputs;
         for (int i = 0; i < SOP_Meniscus::INPUTS; ++i) {
             if (!mySop.getInput(unsigned(i))) continue;
-            myInputs.unlockInput(unsigned(i));
-            if (myInputs.lockInput(unsigned(i), context) >= UT_ERROR_ABORT)
-                throw std::runtime_error(std::string(mySop.inputLabel(unsigned(i))) + " cannot be cooked at frame " + std::to_string(frame));
-            if (const GU_Detail *detail = mySop.inputGeo(unsigned(i))) add(i, *detail, inputs);
+            if (const GU_Detail *detail = lock(i, frame)) add(i, *detail, inputs);
         }
         return inputs;
     }
 
+    /// The box that liquid may fill: of the container if it is wired and wanted, or else the two corners.
+    bool domain(double *low, double *high) {
+        const double start = value(row("start_frame"), 0).x[0];
+        const std::string kind = value(row("domain"), start).text;
+        if (kind == "none") return false;
+        const Value least = value(row("domain_min"), start), most = value(row("domain_max"), start);
+        std::copy(least.x, least.x + 3, low);
+        std::copy(most.x, most.x + 3, high);
+        if (kind != "auto" || !mySop.getInput(SOP_Meniscus::CONTAINER)) return true;
+        Inputs inputs;
+        if (const GU_Detail *detail = lock(SOP_Meniscus::CONTAINER, start)) add(SOP_Meniscus::CONTAINER, *detail, inputs);
+        if (!inputs.has_container) return true;
+        std::copy(inputs.container_min, inputs.container_min + 3, low);
+        std::copy(inputs.container_max, inputs.container_max + 3, high);
+        return true;
+    }
+
 private:
+    /// The geometry of an input at a frame.
+    const GU_Detail *lock(int input, double frame) {
+        OP_Context context = myContext;
+        context.setTime(channels().getTime(frame));
+        myInputs.unlockInput(unsigned(input));
+        if (myInputs.lockInput(unsigned(input), context) >= UT_ERROR_ABORT)
+            throw std::runtime_error(std::string(mySop.inputLabel(unsigned(input))) + " cannot be cooked at frame " + std::to_string(frame));
+        return mySop.inputGeo(unsigned(input));
+    }
+
     void add(int input, const GU_Detail &detail, Inputs &inputs) {
         switch (input) {
         case SOP_Meniscus::SOURCES: inputs.sources = read_pieces(detail, "source", Of::Source); break;
@@ -189,7 +212,7 @@ int SOP_Meniscus::onExport(void *data, int, fpreal64, const PRM_Template *) {
 int SOP_Meniscus::onPreset(void *data, int, fpreal64 time, const PRM_Template *) {
     SOP_Meniscus *sop = static_cast<SOP_Meniscus *>(data);
     const Row &preset = row("preset");
-    const std::string chosen = preset.items[sop->evalInt(preset.houdini, 0, time)];
+    const std::string chosen = preset.item(sop->evalInt(preset.houdini, 0, time));
     for (const Fill &fill : fills)
         if (chosen == fill.item) sop->setFloat(row(fill.name).houdini, 0, time, fill.value);
     return 1;
@@ -206,25 +229,19 @@ void SOP_Meniscus::tell(const std::vector<Message> &messages) {
     }
 }
 
-void SOP_Meniscus::show(const Cooked &cooked, fpreal time) {
+void SOP_Meniscus::show(HoudiniHost &host, const Cooked &cooked, fpreal time) {
     gdp->clearAndDestroy();
     if (cooked.frame) {
         const Frame &frame = *cooked.frame;
-        const std::string what = row("output").items[evalInt("output", 0, time)];
+        const std::string what = row("output").item(evalInt("output", 0, time));
         const bool velocity = evalInt("output_velocity", 0, time) != 0;
         if (what != "particles") append_surface(*gdp, frame, cooked.after, velocity);
         if (what != "surface") append_particles(*gdp, frame, cooked.after, velocity);
         if (evalInt("output_bodies", 0, time)) append_bodies(*gdp, frame, myBodies);
         set_details(*gdp, frame);
     }
-    if (evalInt("output_bounds", 0, time)) {
-        double low[3], high[3];
-        for (int a = 0; a < 3; ++a) {
-            low[a] = evalFloat("domain_min", a, time);
-            high[a] = evalFloat("domain_max", a, time);
-        }
-        append_box(*gdp, low, high);
-    }
+    double low[3], high[3];
+    if (evalInt("output_bounds", 0, time) && host.domain(low, high)) append_box(*gdp, low, high);
     gdp->bumpAllDataIds();
 }
 
@@ -236,7 +253,8 @@ OP_ERROR SOP_Meniscus::cookMySop(OP_Context &context) {
     HoudiniHost host(*this, context, inputs, boss);
 
     const int resets = int(evalInt("resets", 0, context.getTime()));
-    if (resets != myResets) myNode.reset();
+    // A file that was saved after resets finds its frames again, and undoing a reset is not another one.
+    if (myResets >= 0 && resets > myResets) myNode.reset();
     myResets = resets;
     if (myExport) {
         myExport = false;
@@ -247,8 +265,12 @@ OP_ERROR SOP_Meniscus::cookMySop(OP_Context &context) {
         tell(messages);
     }
     const Cooked cooked = myNode.cook(host, context.getFloatFrame());
-    show(cooked, context.getTime());
     tell(cooked.messages);
+    try {
+        show(host, cooked, context.getTime());
+    } catch (const std::exception &wrong) {
+        tell({{Level::Error, host.name(), wrong.what()}});
+    }
     return error();
 }
 

@@ -27,7 +27,7 @@ private:
     static int onReset(void *data, int index, fpreal64 time, const PRM_Template *);
     static int onExport(void *data, int index, fpreal64 time, const PRM_Template *);
     static int onPreset(void *data, int index, fpreal64 time, const PRM_Template *);
-    void show(const meniscus::node::Cooked &cooked, fpreal time);
+    void show(class HoudiniHost &host, const meniscus::node::Cooked &cooked, fpreal time);
     void tell(const std::vector<meniscus::node::Message> &messages);
 
     /// The content of an input that did not change since it was hashed.
@@ -39,7 +39,8 @@ private:
     Seen mySeen[INPUTS];
     /// Meshes of the floating bodies as they were wired in, by name.
     std::map<std::string, meniscus::node::Mesh> myBodies;
-    int myResets = 0;
+    /// The number of resets at the last cook; before the first there is none, whatever the file was saved with.
+    int myResets = -1;
     bool myExport = false;
 };
 

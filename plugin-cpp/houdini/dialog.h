@@ -83,6 +83,28 @@ static const char *theDsFile = R"THEDSFILE(
             help    "The resolution. A cell is twice as wide, as in FLIP: eight particles fill it. Unit: m. Cost: Half the separation is eight times the memory and about sixteen times the time. When: First of all: coarse to find the motion, fine for the final."
         }
         parm {
+            name    "simulator"
+            cppname "Simulator"
+            label   "Simulator"
+            type    ordinal
+            default { "0" }
+            menu {
+                "mac" "Grid"
+                "bcc" "Tetrahedra"
+            }
+            help    "Grid moves particles over cells that are all alike. Tetrahedra puts detail where it counts: cells are fine at the surface and wide in the deep. It has one liquid, no floating objects and needs a domain; a scene that asks for more is refused with a message. Cost: A cell of Tetrahedra takes longer than one of Grid, and there are fewer of them. When: Tetrahedra for deep or thick liquid whose surface matters; Grid for all that splashes."
+        }
+        parm {
+            name    "detail"
+            cppname "Detail"
+            label   "Detail"
+            type    integer
+            default { "8" }
+            range   { 1! 16 }
+            hidewhen "{ simulator != bcc }"
+            help    "How many times wider than at the surface cells may be in the deep and in the air: 1, 2, 4, up to 64. Cost: More is cheaper: deep water needs few cells. 1 makes all cells alike. When: 8 for tanks and pools; 2 or 4 when swirls in the deep matter."
+        }
+        parm {
             name    "smoothing"
             cppname "Smoothing"
             label   "Surface Smoothing"
@@ -98,7 +120,7 @@ static const char *theDsFile = R"THEDSFILE(
             type    float
             default { "-1" }
             range   { -1! 0.01 }
-            help    "How far the surface reaches into solids so that no gap shows against glass; -1 for half a cell. Unit: m. Cost: Nothing. When: When a render shows a seam between liquid and glass."
+            help    "How far the surface reaches into solids so that no gap shows against glass; -1 for the part of a cell that hides it. Unit: m. Cost: Nothing. When: When a render shows a seam between liquid and glass."
         }
     }
     group {
@@ -113,8 +135,9 @@ static const char *theDsFile = R"THEDSFILE(
             menu {
                 "initial" "Fill at Start"
                 "emit" "Keep Pouring"
+                "drain" "Swallow"
             }
-            help    "Whether a source is there in the first frame or keeps pouring. Cost: Nothing. When: Per object: the attribute of the same name goes first."
+            help    "Whether a source is there in the first frame, keeps pouring, or swallows what comes into it. Cost: Nothing. When: Per object: the attribute of the same name goes first."
         }
         parm {
             name    "source_velocity"
@@ -124,6 +147,15 @@ static const char *theDsFile = R"THEDSFILE(
             size    3
             default { "0" "0" "0" }
             help    "Velocity of the liquid that comes out, relative to the source. Unit: units/s. Cost: Nothing. When: To throw or pour with speed. A point attribute v is averaged over the source and goes first."
+        }
+        parm {
+            name    "source_viscosity"
+            cppname "SourceViscosity"
+            label   "Own Viscosity"
+            type    float
+            default { "-1" }
+            range   { -1! 100 }
+            help    "Viscosity of the liquid of this source; -1 for that of the whole scene. Liquids of several viscosities mix where they meet. Unit: Pa.s. Cost: As viscosity of the whole scene. When: For three chocolates from three spouts. It is read at the start frame; the simulator Tetrahedra has one liquid."
         }
         parm {
             name    "rate"
@@ -151,8 +183,8 @@ static const char *theDsFile = R"THEDSFILE(
             label   "Pouring"
             type    toggle
             default { "1" }
-            hidewhen "{ source_mode != emit }"
-            help    "Whether it pours. Cost: Nothing. When: Animate it to open and close the tap."
+            hidewhen "{ source_mode != emit source_mode != drain }"
+            help    "Whether it pours, or swallows. Cost: Nothing. When: Animate it to open and close the tap."
         }
     }
     group {
@@ -170,7 +202,7 @@ static const char *theDsFile = R"THEDSFILE(
                 "slide" "Slide"
                 "peel" "Slide and Peel Off"
             }
-            help    "How liquid meets a solid: it sticks, slides, or slides and comes off. Automatic sticks from 0.1 Pa.s and peels below. Cost: Slide with thick liquid takes the coupled solve, which is slower. When: When icing hangs that should glide, or water is sucked along a ceiling."
+            help    "How liquid meets a solid: it sticks, slides, or slides and comes off. Automatic sticks from 0.1 Pa.s and slides below. Cost: Slide and Peel Off solves for pressure that only pushes, which takes longer. When: Slide when icing hangs that should glide, Slide and Peel Off when water is sucked along a ceiling."
         }
         parm {
             name    "friction"
@@ -609,6 +641,7 @@ static const char *theDsFile = R"THEDSFILE(
                 "flip" "FLIP"
                 "apic" "APIC"
             }
+            hidewhen "{ simulator != mac }"
             help    "How velocity goes between particles and grid. FLIP is lively, APIC calm and free of noise. Cost: Nothing. When: APIC for thick liquid and swirls."
         }
         parm {
@@ -672,6 +705,7 @@ static const char *theDsFile = R"THEDSFILE(
             type    integer
             default { "0" }
             range   { 0! 8 }
+            hidewhen "{ simulator != mac }"
             help    "Keeps particles only this many cells below the surface (3 or more); 0 keeps them everywhere. Cost: Saves most of the particles of deep water; swirls far below the surface fade sooner, and particles come and go below the band. When: Try 4 when water is more than ten cells deep."
         }
         parm {
@@ -684,15 +718,6 @@ static const char *theDsFile = R"THEDSFILE(
             help    "Relative residual at which the pressure solve stops. Cost: A tenth costs about two more iterations. When: Looser for previews."
         }
         parm {
-            name    "detail"
-            cppname "Detail"
-            label   "Detail"
-            type    integer
-            default { "8" }
-            range   { 1! 16 }
-            help    "How many times wider than at the surface cells may be in the deep and in the air, a power of two; only for the simulator bcc. Cost: More is cheaper: deep water needs few cells. 1 makes all cells alike. When: 8 for tanks and pools; 2 or 4 when swirls in the deep matter."
-        }
-        parm {
             name    "seed"
             cppname "Seed"
             label   "Seed"
@@ -700,6 +725,66 @@ static const char *theDsFile = R"THEDSFILE(
             default { "0" }
             range   { 0! 100 }
             help    "Seed of everything random. The same seed gives the same bits on any machine and any number of threads. Cost: Nothing. When: For a variation of the same splash."
+        }
+    }
+    group {
+        name    "stats_folder"
+        label   "Stats"
+        parm {
+            name    "stat_volume"
+            cppname "StatVolume"
+            label   "Volume (m^3)"
+            type    label
+            default { "`detail(opfullpath('.'), 'sim_volume', 0)`" }
+            help    "Liquid in the scene. Cost: Nothing. When: To look at: it is the detail attribute of the shown frame."
+        }
+        parm {
+            name    "stat_error"
+            cppname "StatError"
+            label   "Volume Error"
+            type    label
+            default { "`detail(opfullpath('.'), 'sim_volume_error', 0)`" }
+            help    "Share by which the volume differs from what was poured in less what left. Cost: Nothing. When: To look at: it is the detail attribute of the shown frame."
+        }
+        parm {
+            name    "stat_substeps"
+            cppname "StatSubsteps"
+            label   "Substeps"
+            type    label
+            default { "`detail(opfullpath('.'), 'sim_substeps', 0)`" }
+            help    "Substeps of the frame. Cost: Nothing. When: To look at: it is the detail attribute of the shown frame."
+        }
+        parm {
+            name    "stat_iterations"
+            cppname "StatIterations"
+            label   "Iterations"
+            type    label
+            default { "`detail(opfullpath('.'), 'sim_iters', 0)`" }
+            help    "Iterations of its solves. Cost: Nothing. When: To look at: it is the detail attribute of the shown frame."
+        }
+        parm {
+            name    "stat_time"
+            cppname "StatTime"
+            label   "Time (ms)"
+            type    label
+            default { "`detail(opfullpath('.'), 'sim_time_ms', 0)`" }
+            help    "How long the frame took. Cost: Nothing. When: To look at: it is the detail attribute of the shown frame."
+        }
+        parm {
+            name    "stat_memory"
+            cppname "StatMemory"
+            label   "Memory (MB)"
+            type    label
+            default { "`detail(opfullpath('.'), 'sim_mem_mb', 0)`" }
+            help    "What the simulation holds. Cost: Nothing. When: To look at: it is the detail attribute of the shown frame."
+        }
+        parm {
+            name    "stat_warnings"
+            cppname "StatWarnings"
+            label   "Warnings"
+            type    label
+            default { "`details(opfullpath('.'), 'sim_warnings')`" }
+            help    "What was doubtful in the frame. Cost: Nothing. When: To look at: it is the detail attribute of the shown frame."
         }
     }
     parm {

@@ -57,9 +57,34 @@ bool own_word(const GU_Detail &detail, const Row &row, GA_Offset prim, Value &va
 /// A piece while it is being read.
 struct Piece {
     Object object;
-    std::map<GA_Offset, uint32_t> index;
     std::vector<GA_Offset> points;
-    GA_Offset prim;
+    GA_Offset prim = 0;
+};
+
+/// Where a point of the detail stands in the piece that used it last. Most details have one piece, or pieces one after
+/// another; where pieces share points, `others` remembers the rest.
+class Places {
+public:
+    explicit Places(GA_Size points) : first_(std::size_t(points), {none, 0}) {}
+    /// The number of a point in a piece; `next` if it is new there.
+    uint32_t of(GA_Offset point, uint32_t piece, uint32_t next) {
+        const std::size_t at = std::size_t(point);
+        if (at >= first_.size()) first_.resize(at + 1, {none, 0});
+        if (first_[at].piece == piece) return first_[at].index;
+        if (first_[at].piece == none) {
+            first_[at] = {piece, next};
+            return next;
+        }
+        return others_.emplace(std::make_pair(piece, point), next).first->second;
+    }
+
+private:
+    static constexpr uint32_t none = ~uint32_t(0);
+    struct Place {
+        uint32_t piece, index;
+    };
+    std::vector<Place> first_;
+    std::map<std::pair<uint32_t, GA_Offset>, uint32_t> others_;
 };
 
 const std::vector<float> &moved(const std::vector<float> &points, const std::vector<float> &velocities, double after, std::vector<float> &room) {
@@ -78,6 +103,32 @@ void set_block(GU_Detail &detail, const char *name, GA_Offset start, const std::
     handle.setBlock(start, GA_Size(values.size() / 3), reinterpret_cast<const UT_Vector3 *>(values.data()));
 }
 
+/// An attribute of any name: three floats are a vector, other widths have one attribute for each number.
+void set_attribute(GU_Detail &detail, GA_Offset start, const Attribute &attribute) {
+    const std::size_t width = std::size_t(attribute.width < 1 ? 1 : attribute.width);
+    if (width == 3 && !attribute.floats.empty()) return set_block(detail, attribute.name.c_str(), start, attribute.floats);
+    for (std::size_t c = 0; c < width; ++c) {
+        const std::string name = width == 1 ? attribute.name : attribute.name + std::to_string(c);
+        const auto column = [&](const auto &values) {
+            auto one = values;
+            if (width == 1) return one;
+            one.resize(values.size() / width);
+            for (std::size_t i = 0; i < one.size(); ++i) one[i] = values[i * width + c];
+            return one;
+        };
+        if (!attribute.floats.empty()) {
+            const auto values = column(attribute.floats);
+            if (!GA_RWHandleF(&detail, GA_ATTRIB_POINT, name.c_str()).isValid()) detail.addFloatTuple(GA_ATTRIB_POINT, name.c_str(), 1);
+            GA_RWHandleF(&detail, GA_ATTRIB_POINT, name.c_str()).setBlock(start, GA_Size(values.size()), values.data());
+        } else if (!attribute.integers.empty()) {
+            const auto values = column(attribute.integers);
+            if (!GA_RWHandleID(&detail, GA_ATTRIB_POINT, name.c_str()).isValid())
+                detail.addTuple(GA_STORE_INT64, GA_ATTRIB_POINT, name.c_str(), 1);
+            GA_RWHandleID(&detail, GA_ATTRIB_POINT, name.c_str()).setBlock(start, GA_Size(values.size()), values.data());
+        }
+    }
+}
+
 } // namespace
 
 std::vector<Object> read_pieces(const GU_Detail &detail, const char *fallback, Of of) {
@@ -85,25 +136,39 @@ std::vector<Object> read_pieces(const GU_Detail &detail, const char *fallback, O
     const GA_ROHandleV3 velocity(&detail, GA_ATTRIB_POINT, "v");
     std::vector<Piece> pieces;
     std::map<std::string, std::size_t> known;
+    Places places(detail.getNumPoints());
     std::vector<uint32_t> corners;
+    std::size_t last = 0;
     for (GA_Offset prim : detail.getPrimitiveRange()) {
         if (detail.getGEOPrimitive(prim)->getTypeId() != GA_PRIMPOLY) continue;
-        std::string name = names.isValid() ? names.get(prim).c_str() : "";
-        if (name.empty()) name = fallback;
-        const auto found = known.emplace(name, pieces.size());
-        if (found.second) {
-            pieces.emplace_back();
-            pieces.back().object.name = name;
-            pieces.back().prim = prim;
+        const UT_StringHolder given = names.isValid() ? names.get(prim) : UT_StringHolder();
+        const char *name = given.c_str()[0] ? given.c_str() : fallback;
+        // Primitives of a piece mostly follow one another.
+        if (pieces.empty() || pieces[last].object.name != name) {
+            const auto found = known.emplace(name, pieces.size());
+            last = found.first->second;
+            if (found.second) {
+                pieces.emplace_back();
+                pieces.back().object.name = name;
+                pieces.back().prim = prim;
+                // One piece is all of it.
+                Mesh &mesh = pieces.back().object.mesh;
+                if (!names.isValid()) {
+                    mesh.points.reserve(3 * std::size_t(detail.getNumPoints()));
+                    mesh.triangles.reserve(3 * std::size_t(detail.getNumPrimitives()));
+                    pieces.back().points.reserve(std::size_t(detail.getNumPoints()));
+                }
+            }
         }
-        Piece &piece = pieces[found.first->second];
+        Piece &piece = pieces[last];
         Mesh &mesh = piece.object.mesh;
         corners.clear();
         const GA_Size count = detail.getPrimitiveVertexCount(prim);
         for (GA_Size v = count; v-- > 0;) {
             const GA_Offset point = detail.vertexPoint(detail.getPrimitiveVertexOffset(prim, v));
-            const auto at = piece.index.emplace(point, static_cast<uint32_t>(piece.points.size()));
-            if (at.second) {
+            const auto next = static_cast<uint32_t>(piece.points.size());
+            const uint32_t at = places.of(point, static_cast<uint32_t>(last), next);
+            if (at == next) {
                 piece.points.push_back(point);
                 const UT_Vector3 p = detail.getPos3(point);
                 mesh.points.insert(mesh.points.end(), {p.x(), p.y(), p.z()});
@@ -112,7 +177,7 @@ std::vector<Object> read_pieces(const GU_Detail &detail, const char *fallback, O
                     mesh.velocities.insert(mesh.velocities.end(), {u.x(), u.y(), u.z()});
                 }
             }
-            corners.push_back(at.first->second);
+            corners.push_back(at);
         }
         mesh.add_polygon(corners.data(), corners.size());
     }
@@ -161,10 +226,11 @@ void append_surface(GU_Detail &detail, const Frame &frame, double after, bool ve
     sizes.append(3, triangles);
     GU_PrimPoly::buildBlock(&detail, start, points, sizes, reinterpret_cast<const int *>(frame.triangles.data()));
     if (velocity) set_block(detail, "v", start, frame.velocities);
+    for (const Attribute &attribute : frame.attributes) set_attribute(detail, start, attribute);
 }
 
 void append_particles(GU_Detail &detail, const Frame &frame, double after, bool velocity) {
-    const GA_Size points = GA_Size(frame.particle_ids.size());
+    const GA_Size points = GA_Size(frame.particle_points.size() / 3);
     if (points == 0) return;
     std::vector<float> room;
     const GA_Offset start = detail.appendPointBlock(points);
@@ -174,17 +240,14 @@ void append_particles(GU_Detail &detail, const Frame &frame, double after, bool 
     if (velocity) set_block(detail, "v", start, frame.particle_velocities);
     detail.addFloatTuple(GA_ATTRIB_POINT, "pscale", 1);
     GA_RWHandleF radius(&detail, GA_ATTRIB_POINT, "pscale");
-    const std::vector<float> radii(frame.particle_ids.size(), static_cast<float>(frame.pscale));
+    const std::vector<float> radii(std::size_t(points), static_cast<float>(frame.pscale));
     radius.setBlock(start, points, radii.data());
-    detail.addTuple(GA_STORE_INT64, GA_ATTRIB_POINT, "id", 1);
-    GA_RWHandleID id(&detail, GA_ATTRIB_POINT, "id");
-    id.setBlock(start, points, frame.particle_ids.data());
+    for (const Attribute &attribute : frame.particle_attributes) set_attribute(detail, start, attribute);
 }
 
 void append_bodies(GU_Detail &detail, const Frame &frame, const std::map<std::string, Mesh> &meshes) {
     if (frame.bodies.empty()) return;
     detail.addStringTuple(GA_ATTRIB_PRIMITIVE, "name", 1);
-    GA_RWHandleS name(&detail, GA_ATTRIB_PRIMITIVE, "name");
     for (const BodyPose &body : frame.bodies) {
         const auto mesh = meshes.find(body.name);
         if (mesh == meshes.end()) continue;
@@ -206,6 +269,7 @@ void append_bodies(GU_Detail &detail, const Frame &frame, const std::map<std::st
                          s * 2 * (x * z + w * y), s * 2 * (y * z - w * x), s * (1 - 2 * (x * x + y * y)));
         packed->setLocalTransform(turn);
         detail.setPos3(packed->getPointOffset(0), UT_Vector3(float(p[0]), float(p[1]), float(p[2])));
+        GA_RWHandleS name(&detail, GA_ATTRIB_PRIMITIVE, "name");
         name.set(packed->getMapOffset(), body.name.c_str());
     }
 }

@@ -38,15 +38,14 @@ uint64_t hash_mesh(const Mesh &mesh, uint64_t seed) {
 
 namespace {
 
-const char magic[8] = {'M', 'N', 'S', 'F', 'R', 'A', 'M', '1'};
+const char magic[8] = {'M', 'N', 'S', 'F', 'R', 'A', 'M', '2'};
 
-/// Appends plain values and arrays with their lengths.
+/// Hands out plain values and arrays with their lengths, one after another; nothing is copied on the way.
 class Packer {
 public:
-    explicit Packer(std::size_t size) { bytes.reserve(size); }
+    explicit Packer(const Put &put) : put_(put) {}
     void raw(const void *data, std::size_t size) {
-        const uint8_t *p = static_cast<const uint8_t *>(data);
-        bytes.insert(bytes.end(), p, p + size);
+        put_(data, size);
         sum = hash_bytes(data, size, sum);
     }
     template <class T> void one(const T &value) { raw(&value, sizeof value); }
@@ -58,9 +57,11 @@ public:
         one<uint64_t>(t.size());
         raw(t.data(), t.size());
     }
-    Bytes bytes;
     /// Of the pieces, one after another.
     uint64_t sum = 0;
+
+private:
+    const Put &put_;
 };
 
 /// Reads them back, straight to where they belong; everything is held against what is left.
@@ -116,16 +117,24 @@ template <class F, class Archive> void arrays(F &f, Archive &&all) {
     all(f.triangles);
     all(f.particle_points);
     all(f.particle_velocities);
-    all(f.particle_ids);
 }
 
 } // namespace
 
-Bytes pack(const Frame &frame) {
-    Packer out(frame.bytes() + 4096);
+void pack(const Frame &frame, const Put &put) {
+    Packer out(put);
     out.raw(magic, sizeof magic);
     numbers(frame, [&](const auto &v) { out.one(v); });
     arrays(frame, [&](const auto &v) { out.all(v); });
+    for (const auto *list : {&frame.attributes, &frame.particle_attributes}) {
+        out.one<uint64_t>(list->size());
+        for (const Attribute &a : *list) {
+            out.text(a.name);
+            out.one(a.width);
+            out.all(a.floats);
+            out.all(a.integers);
+        }
+    }
     out.one<uint64_t>(frame.bodies.size());
     for (const BodyPose &body : frame.bodies) {
         out.text(body.name);
@@ -137,7 +146,16 @@ Bytes pack(const Frame &frame) {
     }
     const uint64_t sum = out.sum;
     out.one(sum);
-    return std::move(out.bytes);
+}
+
+Bytes pack(const Frame &frame) {
+    Bytes bytes;
+    bytes.reserve(frame.bytes() + 4096);
+    pack(frame, [&](const void *data, std::size_t size) {
+        const uint8_t *p = static_cast<const uint8_t *>(data);
+        bytes.insert(bytes.end(), p, p + size);
+    });
+    return bytes;
 }
 
 static std::shared_ptr<const Frame> unpack(Unpacker in) {
@@ -148,6 +166,15 @@ static std::shared_ptr<const Frame> unpack(Unpacker in) {
         auto frame = std::make_shared<Frame>();
         numbers(*frame, [&](auto &v) { in.one(v); });
         arrays(*frame, [&](auto &v) { in.all(v); });
+        for (auto *list : {&frame->attributes, &frame->particle_attributes}) {
+            list->resize(in.count(1));
+            for (Attribute &a : *list) {
+                a.name = in.text();
+                in.one(a.width);
+                in.all(a.floats);
+                in.all(a.integers);
+            }
+        }
         frame->bodies.resize(in.count(1));
         for (BodyPose &body : frame->bodies) {
             body.name = in.text();
@@ -187,7 +214,7 @@ std::shared_ptr<const Frame> read_frame(const std::string &path) {
     return frame;
 }
 
-void write_file(const std::string &path, const void *data, std::size_t size) {
+void write_file(const std::string &path, const std::function<void(const Put &)> &content) {
     const std::string under = path + ".part";
     auto fail = [&](int why) {
         std::error_code ignored;
@@ -197,12 +224,18 @@ void write_file(const std::string &path, const void *data, std::size_t size) {
     errno = 0;
     std::FILE *file = std::fopen(under.c_str(), "wb");
     if (!file) fail(errno);
-    const bool wrote = std::fwrite(data, 1, size, file) == size && std::fflush(file) == 0;
+    bool wrote = true;
+    content([&](const void *data, std::size_t size) { wrote = wrote && (size == 0 || std::fwrite(data, 1, size, file) == size); });
+    wrote = wrote && std::fflush(file) == 0;
     const int why = errno;
     if (std::fclose(file) != 0 || !wrote) fail(wrote ? errno : why);
     std::error_code error;
     fs::rename(under, path, error);
     if (error) fail(error.value());
+}
+
+void write_file(const std::string &path, const void *data, std::size_t size) {
+    write_file(path, [&](const Put &put) { put(data, size); });
 }
 
 std::optional<Bytes> read_file(const std::string &path) {
@@ -254,14 +287,14 @@ void Cache::trim() {
 }
 
 void Cache::put(uint64_t shot, std::shared_ptr<const Frame> frame, std::vector<Message> &messages) {
-    if (!folder_.empty()) write(shot, frame->frame, false, pack(*frame), messages);
+    if (!folder_.empty()) write(shot, frame->frame, false, frame->bytes(), [&](const Put &put) { pack(*frame, put); }, messages);
     const std::size_t bytes = frame->bytes();
     const int64_t number = frame->frame;
     keep({shot, number, std::move(frame), nullptr, bytes});
 }
 
 void Cache::put_state(uint64_t shot, int64_t frame, Bytes state, std::vector<Message> &messages) {
-    if (!folder_.empty()) write(shot, frame, true, state, messages);
+    if (!folder_.empty()) write(shot, frame, true, state.size(), [&](const Put &put) { put(state.data(), state.size()); }, messages);
     const std::size_t bytes = state.size();
     // A state that would push everything else out is not worth it.
     if (bytes > limit_ / 2) return;
@@ -340,14 +373,15 @@ std::vector<int64_t> Cache::on_disk(uint64_t shot, bool state) const {
     return frames;
 }
 
-void Cache::write(uint64_t shot, int64_t frame, bool state, const Bytes &bytes, std::vector<Message> &messages) {
+void Cache::write(uint64_t shot, int64_t frame, bool state, std::size_t size, const std::function<void(const Put &)> &content,
+                  std::vector<Message> &messages) {
     try {
         const std::string file = path(shot, frame, state);
         std::error_code error;
         fs::create_directories(fs::path(file).parent_path(), error);
         if (error) throw std::runtime_error(folder_ + " cannot be used: " + error.message());
-        trim_disk(bytes.size());
-        write_file(file, bytes.data(), bytes.size());
+        trim_disk(size);
+        write_file(file, content);
         complained_ = false;
     } catch (const std::exception &e) {
         // Said once, not for every frame.

@@ -8,12 +8,15 @@
 
 #include "host.hpp"
 
+#include <functional>
 #include <list>
 #include <optional>
 
 namespace meniscus::node {
 
 using Bytes = std::vector<uint8_t>;
+/// Takes the next bytes of a file.
+using Put = std::function<void(const void *, std::size_t)>;
 
 class Cache {
 public:
@@ -49,7 +52,8 @@ private:
     void trim();
     std::string path(uint64_t shot, int64_t frame, bool state) const;
     std::vector<int64_t> on_disk(uint64_t shot, bool state) const;
-    void write(uint64_t shot, int64_t frame, bool state, const Bytes &bytes, std::vector<Message> &messages);
+    void write(uint64_t shot, int64_t frame, bool state, std::size_t size, const std::function<void(const Put &)> &content,
+               std::vector<Message> &messages);
     void trim_disk(uint64_t need);
 
     std::size_t limit_ = std::size_t(2) << 30, used_ = 0;
@@ -60,12 +64,15 @@ private:
     std::list<Entry> entries_;
 };
 
-/// A frame as the bytes of a file, and back; nothing if the bytes are damaged.
+/// A frame as the bytes of a file, array by array without a copy of it, or all at once; and back, nothing if the bytes
+/// are damaged.
+void pack(const Frame &frame, const Put &put);
 Bytes pack(const Frame &frame);
 std::shared_ptr<const Frame> unpack(const Bytes &bytes);
 /// A frame from its file, read straight into its arrays.
 std::shared_ptr<const Frame> read_frame(const std::string &path);
 /// Write a file under another name and rename it. Throws std::runtime_error that names the file and the reason.
+void write_file(const std::string &path, const std::function<void(const Put &)> &content);
 void write_file(const std::string &path, const void *data, std::size_t size);
 std::optional<Bytes> read_file(const std::string &path);
 

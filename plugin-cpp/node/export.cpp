@@ -100,7 +100,7 @@ bool Node::export_scene(Host &host, const std::string &file, std::vector<Message
         }
         Json scene = shot.scene(host, recording, last);
         // Still meshes are named relative to the scene too.
-        for (const char *list : {"initial", "emitters", "colliders", "bodies"}) {
+        for (const char *list : {"initial", "emitters", "colliders", "bodies", "sinks"}) {
             const std::size_t count = scene.get(list).items().size();
             for (std::size_t i = 0; i < count; ++i) {
                 const std::string at = std::string(list) + "[" + std::to_string(i) + "].shape";

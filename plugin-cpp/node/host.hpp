@@ -122,14 +122,28 @@ struct BodyPose {
     double pose[8];
 };
 
-/// One finished frame, in scene units and seconds of film. Never changes once it is made.
+/// A value of every point, by the name that the library has for it: floats, or whole numbers.
+struct Attribute {
+    std::string name;
+    int width = 1;
+    std::vector<float> floats;
+    std::vector<int64_t> integers;
+
+    bool operator==(const Attribute &o) const {
+        return name == o.name && width == o.width && floats == o.floats && integers == o.integers;
+    }
+    std::size_t bytes() const { return sizeof *this + 4 * floats.size() + 8 * integers.size(); }
+};
+
+/// One finished frame, in scene units and seconds of film. Never changes once it is made. Attributes are whatever the
+/// library carries besides position, triangles and velocity, in its own units: `id`, `viscosity`, `Cd`.
 struct Frame {
     int64_t frame = 0;
     std::vector<float> points, velocities;
     std::vector<uint32_t> triangles;
     bool has_particles = false;
     std::vector<float> particle_points, particle_velocities;
-    std::vector<int64_t> particle_ids;
+    std::vector<Attribute> attributes, particle_attributes;
     std::vector<BodyPose> bodies;
     /// Half the distance of two particles.
     double pscale = 0;
@@ -140,8 +154,11 @@ struct Frame {
     std::vector<std::string> sampled;
 
     std::size_t bytes() const {
-        return sizeof *this + 4 * (points.size() + velocities.size() + triangles.size() + particle_points.size() +
-                                   particle_velocities.size()) + 8 * particle_ids.size();
+        std::size_t sum = sizeof *this + 4 * (points.size() + velocities.size() + triangles.size() + particle_points.size() +
+                                              particle_velocities.size());
+        for (const auto *list : {&attributes, &particle_attributes})
+            for (const Attribute &a : *list) sum += a.bytes();
+        return sum;
     }
 };
 

@@ -1,6 +1,7 @@
 #include "node.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace meniscus::node {
@@ -25,6 +26,47 @@ void record(std::vector<double> &rows, double frame, const std::optional<Value> 
     if (!value && rows.empty()) return;
     rows.push_back(frame);
     for (int i = 0; i < width; ++i) rows.push_back(value ? value->x[i] : rows[before - static_cast<std::size_t>(width - i)]);
+}
+
+/// A field of any type as floats or, if it counts, as whole numbers.
+Attribute attribute(const char *name, const mns_array &field) {
+    Attribute out;
+    out.name = name;
+    out.width = field.width;
+    const std::size_t width = static_cast<std::size_t>(std::max(field.width, 1));
+    const auto fill = [&](auto view, auto &to) {
+        to.reserve(field.count * width);
+        using Number = typename std::decay_t<decltype(to)>::value_type;
+        for (std::size_t i = 0; i < field.count; ++i)
+            for (std::size_t c = 0; c < width; ++c) to.push_back(static_cast<Number>(view[i][c]));
+    };
+    switch (field.type) {
+    case MNS_TYPE_F32: fill(View<float>(field), out.floats); break;
+    case MNS_TYPE_F64: fill(View<double>(field), out.floats); break;
+    case MNS_TYPE_I32: fill(View<int32_t>(field), out.integers); break;
+    case MNS_TYPE_U32: fill(View<uint32_t>(field), out.integers); break;
+    case MNS_TYPE_I64: fill(View<int64_t>(field), out.integers); break;
+    case MNS_TYPE_U64: fill(View<uint64_t>(field), out.integers); break;
+    case MNS_TYPE_U8: fill(View<uint8_t>(field), out.integers); break;
+    default: break;
+    }
+    return out;
+}
+
+/// Every field of a kind, as "particle.", that has a value for each of `count` points and is not copied by name.
+std::vector<Attribute> attributes(const Simulation &simulation, const std::string &kind, std::size_t count) {
+    std::vector<Attribute> all;
+    const char *name = nullptr;
+    for (std::size_t i = 0; mns_simulation_field_name(simulation.handle(), i, &name) == MNS_OK; ++i) {
+        if (std::strncmp(name, kind.c_str(), kind.size()) != 0) continue;
+        const std::string own = name + kind.size();
+        mns_array field;
+        if (own == "position" || own == "velocity" || own == "triangle") continue;
+        // What this simulator does not have is empty or refused.
+        if (mns_simulation_field(simulation.handle(), name, &field) != MNS_OK || field.count != count || count == 0) continue;
+        all.push_back(attribute(own.c_str(), field));
+    }
+    return all;
 }
 
 bool wants_particles(Host &host) { return host.value(row("output"), 0).text != "surface"; }
@@ -270,31 +312,38 @@ std::shared_ptr<const Frame> Node::picture(Host &host, bool particles) {
     out->frame = s.frame();
     const double length = 1.0 / shot_->unit_length();
     const double speed = length * host.value(row("time_scale"), static_cast<double>(out->frame)).x[0];
-    copy(s.field<double>("surface.position"), length, out->points);
+    const auto positions = s.field<double>("surface.position");
+    // Only now is the surface made; what follows is copying.
+    const auto begin = std::chrono::steady_clock::now();
+    copy(positions, length, out->points);
     const auto velocity = s.field<float>("surface.velocity");
     out->velocities.resize(3 * velocity.size());
     const float by = static_cast<float>(speed), *v = velocity.data();
     for (std::size_t i = 0; i < out->velocities.size(); ++i) out->velocities[i] = v[i] * by;
     const auto triangles = s.field<uint32_t>("surface.triangle");
     out->triangles.assign(triangles.data(), triangles.data() + 3 * triangles.size());
+    out->attributes = attributes(s, "surface.", out->points.size() / 3);
     for (std::size_t t = 0; host.clockwise() && t < out->triangles.size(); t += 3) std::swap(out->triangles[t + 1], out->triangles[t + 2]);
     out->has_particles = particles;
     if (particles) {
         copy(s.field<double>("particle.position"), length, out->particle_points);
         copy(s.field<double>("particle.velocity"), speed, out->particle_velocities);
-        const auto id = s.field<uint64_t>("particle.id");
-        out->particle_ids.assign(id.data(), id.data() + id.size());
+        out->particle_attributes = attributes(s, "particle.", out->particle_points.size() / 3);
     }
-    mns_array poses;
-    if (mns_simulation_field(s.handle(), "body.pose", &poses) == MNS_OK && poses.width == 8)
-        for (const Placed &p : shot_->objects())
-            if (p.list == List::Bodies && p.index < poses.count) {
-                BodyPose body;
-                body.name = p.given;
-                std::memcpy(body.pose, View<double>(poses)[p.index], sizeof body.pose);
-                for (int a = 0; a < 3; ++a) body.pose[a] *= length;
-                out->bodies.push_back(body);
-            }
+    copied_in_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    // Poses of the bodies stand behind those of the colliders.
+    const auto &objects = shot_->objects();
+    const auto poses = s.field<double>("collider.pose");
+    const auto colliders = static_cast<std::size_t>(
+        std::count_if(objects.begin(), objects.end(), [](const Placed &p) { return p.list == List::Colliders; }));
+    for (const Placed &p : objects)
+        if (p.list == List::Bodies && colliders + p.index < poses.size()) {
+            BodyPose body;
+            body.name = p.given;
+            std::memcpy(body.pose, poses[colliders + p.index], sizeof body.pose);
+            for (int a = 0; a < 3; ++a) body.pose[a] *= length;
+            out->bodies.push_back(body);
+        }
     const mns_report r = s.report();
     out->pscale = 0.25 * shot_->cell() * length;
     out->volume = r.volume;

@@ -30,6 +30,8 @@ public:
     const Cache &cache() const { return cache_; }
     /// Simulations that were begun, for tests and the curious.
     int begun() const { return begun_; }
+    /// Seconds that copying the last computed frame took, for figures.
+    double copied_in() const { return copied_in_; }
 
 private:
     struct Sample {
@@ -62,6 +64,7 @@ private:
     std::vector<Sample> read_;
     std::vector<std::string> strangers_;
     int begun_ = 0;
+    double copied_in_ = 0;
 };
 
 /// Samples of the animated meshes a frame.

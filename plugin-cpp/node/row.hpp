@@ -7,7 +7,7 @@
 
 namespace meniscus::node {
 
-enum class Type { Float, Int, Bool, Menu, Vector, Text, File, Folder, Button };
+enum class Type { Float, Int, Bool, Menu, Vector, Text, File, Folder, Button, Label };
 /// What a row belongs to: the whole scene, or each object of a kind.
 enum class Of { Scene, Source, Collider, Body };
 /// What a change of the value does; README.md explains the words.
@@ -36,6 +36,12 @@ struct Row {
     bool for_blender;
 
     bool is_text() const { return type == Type::Menu || type == Type::Text || type == Type::File || type == Type::Folder; }
+    /// An item of a menu by its number; the default for a number that the menu does not have, as old scenes may.
+    const char *item(long long index) const {
+        for (long long i = 0; items && items[i]; ++i)
+            if (i == index) return items[i];
+        return text;
+    }
     int width() const { return type == Type::Vector ? 3 : 1; }
 };
 

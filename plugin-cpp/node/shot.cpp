@@ -7,7 +7,7 @@ namespace meniscus::node {
 
 namespace {
 
-const char *const list_names[] = {"initial", "emitters", "colliders", "bodies"};
+const char *const list_names[] = {"initial", "emitters", "colliders", "bodies", "sinks"};
 
 std::string place(const Placed &p) {
     return std::string(list_names[static_cast<int>(p.list)]) + "[" + std::to_string(p.index) + "]";
@@ -46,6 +46,7 @@ bool belongs(const Row &r, List list) {
     case List::Initial: return r.of == Of::Source && std::strcmp(r.path, "velocity") == 0;
     case List::Emitters: return r.of == Of::Source && r.path[0];
     case List::Colliders: return r.of == Of::Collider && r.path[0];
+    case List::Sinks: return r.of == Of::Source && std::strcmp(r.path, "active") == 0;
     default: return r.of == Of::Body && r.path[0];
     }
 }
@@ -94,15 +95,19 @@ void Shot::add(Host &host, std::vector<Object> &from, Of kind, bool animated, st
         p.given = object.name;
         p.animated = animated;
         const double at = static_cast<double>(start_);
-        const bool emits = kind == Of::Source && value(host, row("source_mode"), &object, at).text == "emit";
-        p.list = kind == Of::Collider ? List::Colliders : kind == Of::Body ? List::Bodies : emits ? List::Emitters : List::Initial;
+        const std::string mode = kind == Of::Source ? value(host, row("source_mode"), &object, at).text : "";
+        p.list = kind == Of::Collider ? List::Colliders
+                 : kind == Of::Body   ? List::Bodies
+                 : mode == "emit"     ? List::Emitters
+                 : mode == "drain"    ? List::Sinks
+                                      : List::Initial;
         const bool may_come = animated && (p.list == List::Colliders || p.list == List::Emitters);
         if (object.mesh.empty() && !may_come) {
             messages.push_back({Level::Warning, object.name, std::string("this ") + word + " has no polygons and is left out"});
             continue;
         }
-        // What is there at the start, or floats, is read once.
-        if (p.list == List::Initial || p.list == List::Bodies) p.animated = false;
+        // What is there at the start, floats or swallows is read once.
+        if (p.list == List::Initial || p.list == List::Bodies || p.list == List::Sinks) p.animated = false;
         p.name = unique(object.name, word);
         p.object = std::move(object);
         p.index = static_cast<std::size_t>(
@@ -262,6 +267,24 @@ void Shot::write_forces(Json &scene, const Recording &recording) const {
     }
 }
 
+/// A source with a viscosity of its own pours another liquid; those of one viscosity are one liquid.
+void Shot::write_liquid(Json &scene, Host &host, const Placed &placed) const {
+    const double own = value(host, row("source_viscosity"), &placed.object, static_cast<double>(start_)).x[0];
+    if (!(own >= 0) || (placed.list != List::Initial && placed.list != List::Emitters)) return;
+    const std::size_t count = scene.get("liquids").items().size();
+    std::size_t found = 1;
+    while (found < count && scene.get("liquids").items()[found].get("viscosity").number() != own) ++found;
+    const std::string name = "liquid " + std::to_string(found + 1);
+    if (found == count) {
+        const Json density = scene.get("liquids").items()[0].get("density");
+        Json &made = scene.at("liquids[" + std::to_string(found) + "]");
+        made["name"] = Json(name);
+        made["density"] = density;
+        made["viscosity"] = Json(own);
+    }
+    scene.at(place(placed) + ".liquid") = Json(name);
+}
+
 Json Shot::scene(Host &host, const Recording &recording, int64_t last) const {
     const double at = static_cast<double>(start_);
     Json scene;
@@ -290,6 +313,7 @@ Json Shot::scene(Host &host, const Recording &recording, int64_t last) const {
         const Placed &p = objects_[i];
         const std::string here = place(p);
         scene.at(here + ".name") = Json(p.name);
+        write_liquid(scene, host, p);
         const std::string shape = here + (p.animated ? ".shape.samples" : ".shape.mesh");
         if (p.animated) {
             Json files = Json::list();

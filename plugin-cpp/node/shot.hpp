@@ -13,7 +13,7 @@
 namespace meniscus::node {
 
 /// What a list of the scene an object is in.
-enum class List { Initial, Emitters, Colliders, Bodies };
+enum class List { Initial, Emitters, Colliders, Bodies, Sinks };
 
 /// An object of the scene with its place in it.
 struct Placed {
@@ -78,6 +78,7 @@ private:
     void find_keyed(Host &host);
     Value value(Host &host, const Row &row, const Object *object, double frame) const;
     void write(Json &scene, const Row &row, const std::string &path, const Value &value, const Recording &recording) const;
+    void write_liquid(Json &scene, Host &host, const Placed &placed) const;
     void write_forces(Json &scene, const Recording &recording) const;
     std::string unique(const std::string &name, const char *fallback);
 

@@ -8,7 +8,8 @@ namespace meniscus::node {
 
 inline constexpr const char *items_preset[] = {"custom", "ethanol", "water", "seawater", "mercury", "milk", "blood", "olive_oil", "glycerin", "chocolate", "honey_35c", "honey_20c", "ketchup", "lava", nullptr};
 inline constexpr const char *items_flow[] = {"auto", "splashy", "thick", nullptr};
-inline constexpr const char *items_source_mode[] = {"initial", "emit", nullptr};
+inline constexpr const char *items_simulator[] = {"mac", "bcc", nullptr};
+inline constexpr const char *items_source_mode[] = {"initial", "emit", "drain", nullptr};
 inline constexpr const char *items_wall[] = {"auto", "stick", "slide", "peel", nullptr};
 inline constexpr const char *items_collider_look[] = {"solid", "glass", "hidden", nullptr};
 inline constexpr const char *items_body_wall[] = {"auto", "stick", "slide", "peel", nullptr};
@@ -26,15 +27,18 @@ inline constexpr const char *items_transfer[] = {"flip", "apic", nullptr};
 inline constexpr Row rows[] = {
     {"preset", "preset", "Preset", "", Type::Menu, Of::Scene, Effect::Fill, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "custom", items_preset, "", true, true},
     {"density", "density", "Density", "kg/m^3", Type::Float, Of::Scene, Effect::Simulation, false, "liquids[0].density", 1.0, false, 0.0, {1000.0, 0.0, 0.0}, "", nullptr, "", true, true},
-    {"viscosity", "viscosity", "Viscosity", "Pa.s", Type::Float, Of::Scene, Effect::Simulation, true, "liquids[0].viscosity", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "viscosity", true, true},
+    {"viscosity", "viscosity", "Viscosity", "Pa.s", Type::Float, Of::Scene, Effect::Simulation, true, "liquids[0].viscosity", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"flow", "flow", "Flow", "", Type::Menu, Of::Scene, Effect::Simulation, false, "simulator.flow", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "auto", items_flow, "", true, true},
     {"surface_tension", "surface_tension", "Surface Tension", "N/m", Type::Float, Of::Scene, Effect::Simulation, true, "liquids[0].surface_tension", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"particle_separation", "particlesep", "Particle Separation", "m", Type::Float, Of::Scene, Effect::Simulation, false, "resolution.cell", 2.0, false, 0.0, {0.01, 0.0, 0.0}, "", nullptr, "", true, false},
     {"divisions", "divisions", "Resolution Divisions", "", Type::Int, Of::Scene, Effect::Simulation, false, "resolution.divisions", 1.0, false, 0.0, {64.0, 0.0, 0.0}, "", nullptr, "", false, true},
+    {"simulator", "simulator", "Simulator", "", Type::Menu, Of::Scene, Effect::Simulation, false, "simulator.type", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "mac", items_simulator, "", true, true},
+    {"detail", "detail", "Detail", "", Type::Int, Of::Scene, Effect::Simulation, false, "simulator.detail", 1.0, false, 0.0, {8.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"smoothing", "smoothing", "Surface Smoothing", "cells", Type::Float, Of::Scene, Effect::Simulation, false, "simulator.surface_smoothing", 1.0, false, 0.0, {1.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"wall_overlap", "wall_overlap", "Wall Overlap", "m", Type::Float, Of::Scene, Effect::Simulation, false, "outputs.wall_overlap", 1.0, true, -1.0, {-1.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"source_mode", "source_mode", "Source", "", Type::Menu, Of::Source, Effect::Simulation, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "initial", items_source_mode, "source_mode", true, true},
     {"source_velocity", "source_velocity", "Velocity", "units/s", Type::Vector, Of::Source, Effect::Simulation, true, "velocity", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "v", true, true},
+    {"source_viscosity", "source_viscosity", "Own Viscosity", "Pa.s", Type::Float, Of::Source, Effect::Simulation, false, "", 1.0, false, 0.0, {-1.0, 0.0, 0.0}, "", nullptr, "viscosity", true, true},
     {"rate", "rate", "Rate", "ml/s", Type::Float, Of::Source, Effect::Simulation, true, "rate_ml_s", 1.0, true, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "rate", true, true},
     {"total", "total", "Stop After", "ml", Type::Float, Of::Source, Effect::Simulation, false, "total_ml", 1.0, true, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "total", true, true},
     {"active", "active", "Pouring", "", Type::Bool, Of::Source, Effect::Simulation, true, "active", 1.0, false, 0.0, {1.0, 0.0, 0.0}, "", nullptr, "active", true, true},
@@ -89,8 +93,14 @@ inline constexpr Row rows[] = {
     {"particles_per_cell", "particles_per_cell", "Particles per Cell", "", Type::Int, Of::Scene, Effect::Simulation, false, "simulator.particles_per_cell", 1.0, false, 0.0, {8.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"narrow_band", "narrow_band", "Narrow Band", "", Type::Int, Of::Scene, Effect::Simulation, false, "simulator.narrow_band", 1.0, true, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"pressure_tolerance", "pressure_tolerance", "Pressure Tolerance", "", Type::Float, Of::Scene, Effect::Simulation, false, "simulator.pressure_tolerance", 1.0, false, 0.0, {1e-06, 0.0, 0.0}, "", nullptr, "", true, true},
-    {"detail", "detail", "Detail", "", Type::Int, Of::Scene, Effect::Simulation, false, "simulator.detail", 1.0, false, 0.0, {8.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"seed", "seed", "Seed", "", Type::Int, Of::Scene, Effect::Simulation, false, "seed", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "", true, true},
+    {"stat_volume", "stat_volume", "Volume (m^3)", "", Type::Label, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "`detail(opfullpath('.'), 'sim_volume', 0)`", nullptr, "", true, false},
+    {"stat_error", "stat_error", "Volume Error", "", Type::Label, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "`detail(opfullpath('.'), 'sim_volume_error', 0)`", nullptr, "", true, false},
+    {"stat_substeps", "stat_substeps", "Substeps", "", Type::Label, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "`detail(opfullpath('.'), 'sim_substeps', 0)`", nullptr, "", true, false},
+    {"stat_iterations", "stat_iterations", "Iterations", "", Type::Label, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "`detail(opfullpath('.'), 'sim_iters', 0)`", nullptr, "", true, false},
+    {"stat_time", "stat_time", "Time (ms)", "", Type::Label, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "`detail(opfullpath('.'), 'sim_time_ms', 0)`", nullptr, "", true, false},
+    {"stat_memory", "stat_memory", "Memory (MB)", "", Type::Label, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "`detail(opfullpath('.'), 'sim_mem_mb', 0)`", nullptr, "", true, false},
+    {"stat_warnings", "stat_warnings", "Warnings", "", Type::Label, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "`details(opfullpath('.'), 'sim_warnings')`", nullptr, "", true, false},
 };
 
 /// What the items of a menu set in other parameters.

@@ -116,6 +116,47 @@ TEST(a_pour_from_the_command_line_is_the_same_to_the_last_bit) {
     compare(host, "pour", 1, 6);
 }
 
+TEST(forces_wind_bodies_and_a_container_from_the_command_line_are_the_same_to_the_last_bit) {
+    FakeHost host;
+    host.forces_move = true;
+    host.animate("wind", [](double f) { return Value(0.5 * f, 0, 0); });
+    host.set("wind_drag", 2.0);
+    host.inputs = [](double f) {
+        Inputs in;
+        in.has_container = true;
+        const double high[3] = {0.36, 0.3, 0.2};
+        std::copy(high, high + 3, in.container_max);
+        in.sources.push_back({"pool", box(0, 0, 0, 0.36, 0.1, 0.2), {}});
+        Object thick{"thick", box(0, 0.1, 0, 0.1, 0.2, 0.2), {}};
+        thick.own["source_viscosity"] = Value(5);
+        in.sources.push_back(thick);
+        Object drain{"drain", box(0.3, 0, 0, 0.36, 0.06, 0.2), {}};
+        drain.own["source_mode"] = Value("drain");
+        in.sources.push_back(drain);
+        in.colliders.push_back({"post", box(0.26, 0, 0.14, 0.3, 0.2, 0.18), {}});
+        Object cork{"cork", box(0.12, 0.12, 0.04, 0.2, 0.2, 0.12), {}};
+        cork.own["body_density"] = Value(400);
+        cork.own["body_spin"] = Value(0, 90, 20);
+        in.bodies.push_back(cork);
+        Force pull, push;
+        pull.center[0] = 0.1 + 0.01 * f;
+        pull.strength = 3 + f;
+        push.kind = "uniform";
+        push.axis[0] = 0.5 * f;
+        push.axis[1] = 0;
+        in.forces = {pull, push};
+        return in;
+    };
+    compare(host, "everything", 1, 5);
+}
+
+TEST(tetrahedra_from_the_command_line_are_the_same_to_the_last_bit) {
+    FakeHost host;
+    host.set("simulator", "bcc");
+    host.set("detail", 2);
+    compare(host, "tetrahedra", 1, 2);
+}
+
 TEST(an_export_that_cannot_be_written_is_a_message) {
     FakeHost host;
     Node node;

@@ -100,6 +100,12 @@ inline Mesh swinging(double frame) { return turned(box(0.2, 0.02, 0, 0.24, 0.28,
 inline bool same(const Frame &a, const Frame &b) {
     return a.frame == b.frame && a.points == b.points && a.triangles == b.triangles && a.velocities == b.velocities;
 }
+/// What the particles are called.
+inline std::vector<int64_t> id_of(const Frame &frame) {
+    for (const Attribute &a : frame.particle_attributes)
+        if (a.name == "id") return a.integers;
+    return {};
+}
 inline bool says(const Cooked &cooked, Level level, const std::string &words) {
     for (const Message &m : cooked.messages)
         if (m.level == level && (m.object + ": " + m.text).find(words) != std::string::npos) return true;

@@ -1,5 +1,6 @@
 // The Houdini plug-in cooked in a stand-in for Houdini: see hdk_stubs. What the stubs cannot show, the README lists.
 #include "../houdini/SOP_Meniscus.h"
+#include "../houdini/geometry.h"
 #include "fake_host.hpp"
 #include "test.hpp"
 
@@ -115,17 +116,153 @@ TEST(the_same_shot_through_houdini_and_the_fake_host_is_the_same) {
     FakeHost host;
     host.collider_moves = true;
     // The same polygons, cut and numbered as the plug-in does.
-    auto as_read = [](const Mesh &mesh, const char *name) {
-        GU_Detail detail;
-        add_box(detail, mesh, name);
-        (void)name;
-        return detail;
+    host.inputs = [](double f) {
+        GU_Detail pool, paddle;
+        add_box(pool, box(0, 0, 0, 0.16, 0.2, 0.2));
+        add_box(paddle, swinging(f), "paddle");
+        Inputs in;
+        in.sources = read_pieces(pool, "source", Of::Source);
+        in.colliders = read_pieces(paddle, "collider", Of::Collider);
+        return in;
     };
-    (void)as_read;
-    host.collider = swinging;
     Node node;
-    const auto frame = node.cook(host, 8).frame;
-    CHECK(std::abs(frame->volume - scene.detail("sim_volume")) < 1e-4 * frame->volume);
+    const Frame &frame = *node.cook(host, 8).frame;
+    const GU_Detail &out = scene.sop->stub_detail;
+    CHECK_EQ(std::size_t(out.getNumPoints()), frame.points.size() / 3);
+    CHECK_EQ(std::size_t(out.getNumPrimitives()), frame.triangles.size() / 3);
+    for (std::size_t i = 0; i < frame.points.size(); ++i) CHECK(out.positions[i / 3][int(i % 3)] == frame.points[i]);
+    const auto &v = out.find(GA_ATTRIB_POINT, "v")->numbers;
+    for (std::size_t i = 0; i < frame.velocities.size(); ++i) CHECK(float(v[i]) == frame.velocities[i]);
+    // Triangles turn the other way.
+    const int other[3] = {0, 2, 1};
+    for (std::size_t t = 0; t < frame.triangles.size(); ++t)
+        CHECK_EQ(out.primitives[t / 3]->points[t % 3], GA_Offset(frame.triangles[t - t % 3 + std::size_t(other[t % 3])]));
+}
+
+TEST(floating_bodies_come_out_as_packed_primitives) {
+    Scene scene;
+    StubInput balls([](GU_Detail &d, double) {
+        add_box(d, box(0.2, 0.2, 0.05, 0.26, 0.26, 0.11), "stone");
+        d.addFloatTuple(GA_ATTRIB_DETAIL, "density", 1);
+        GA_RWHandleF density(&d, GA_ATTRIB_DETAIL, "density");
+        density.set(0, 3000);
+    });
+    scene.sop->stub_inputs = {&scene.pool, nullptr, nullptr, &balls};
+    const auto place = [&](double frame) {
+        if (scene.cook(frame) != UT_ERROR_NONE) test::fail(__FILE__, __LINE__, scene.told());
+        const GU_Detail &out = scene.sop->stub_detail;
+        const auto &last = out.primitives.back();
+        CHECK(last->getTypeId() == GA_PRIMPACKED);
+        CHECK_EQ(out.find(GA_ATTRIB_PRIMITIVE, "name")->words.back(), "stone");
+        return out.getPos3(last->points[0]);
+    };
+    const UT_Vector3 still = place(1), fell = place(4);
+    CHECK(std::abs(still[1]) < 1e-6f);
+    // Three frames of free fall are 77 mm.
+    CHECK(fell[1] < -0.05f && fell[1] > -0.08f);
+    scene.set("output_bodies", 0);
+    CHECK_EQ(scene.cook(4), UT_ERROR_NONE);
+    CHECK(scene.sop->stub_detail.primitives.back()->getTypeId() == GA_PRIMPOLY);
+}
+
+TEST(a_file_that_was_saved_after_resets_finds_its_frames_on_disk) {
+    const auto folder = std::filesystem::temp_directory_path() / "meniscus_houdini_reopened";
+    std::filesystem::remove_all(folder);
+    const auto open = [&](double resets) {
+        auto scene = std::make_unique<Scene>();
+        scene->sop->stub_parms["cache_dir"].word = folder.string();
+        scene->set("resets", resets);
+        return scene;
+    };
+    const auto frames = [&] {
+        std::size_t count = 0;
+        for (const auto &entry : std::filesystem::recursive_directory_iterator(folder)) count += entry.path().extension() == ".mnsframe";
+        return count;
+    };
+    CHECK_EQ(open(0)->cook(4), UT_ERROR_NONE);
+    CHECK_EQ(frames(), 4u);
+    // Reopened: nothing is simulated, nothing is deleted.
+    auto again = open(3);
+    int steps = 0;
+    UT_AutoInterrupt::stub_escape = [&](int) { return ++steps, false; };
+    CHECK_EQ(again->cook(4), UT_ERROR_NONE);
+    CHECK_EQ(steps, 0);
+    CHECK_EQ(frames(), 4u);
+    // The button still resets, and undoing it does not reset once more.
+    again->set("resets", 4);
+    CHECK_EQ(again->cook(2), UT_ERROR_NONE);
+    CHECK(steps > 0);
+    CHECK_EQ(frames(), 2u);
+    again->set("resets", 3);
+    CHECK_EQ(again->cook(2), UT_ERROR_NONE);
+    UT_AutoInterrupt::stub_escape = nullptr;
+    CHECK_EQ(frames(), 2u);
+    std::filesystem::remove_all(folder);
+}
+
+TEST(a_menu_that_points_nowhere_is_its_default) {
+    Scene scene;
+    scene.set("wall", 99);
+    scene.set("output", -3);
+    scene.set("preset", 1000);
+    CHECK_EQ(scene.cook(2), UT_ERROR_NONE);
+    CHECK(scene.sop->stub_detail.getNumPrimitives() > 100);
+    PRM_TemplateBuilder::stub_callbacks.at("preset")(scene.sop.get(), 0, 0, nullptr);
+}
+
+TEST(the_domain_that_is_shown_is_that_of_the_container) {
+    Scene scene;
+    StubInput container([](GU_Detail &d, double) { add_box(d, box(-0.1, 0, 0, 0.3, 0.25, 0.2)); });
+    scene.sop->stub_inputs = {&scene.pool, nullptr, &container};
+    scene.set("output_bounds", 1);
+    CHECK_EQ(scene.cook(1), UT_ERROR_NONE);
+    const GU_Detail &out = scene.sop->stub_detail;
+    const UT_Vector3 low = out.positions[out.positions.size() - 8], high = out.positions.back();
+    CHECK(low[0] == -0.1f && high[0] == 0.3f && high[1] == 0.25f);
+    scene.set("domain", 1);
+    CHECK_EQ(scene.cook(1), UT_ERROR_NONE);
+    CHECK(out.positions.back()[0] == 0.4f);
+    scene.set("domain", 2);
+    scene.cook(1);
+    CHECK(out.primitives.back()->points.size() == 3u);
+}
+
+TEST(attributes_of_any_name_become_point_attributes) {
+    Frame frame;
+    frame.points = {0, 0, 0, 1, 0, 0, 0, 1, 0};
+    frame.triangles = {0, 1, 2};
+    frame.attributes = {{"viscosity", 1, {1, 2, 3}, {}}, {"Cd", 3, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {}}, {"uv", 2, {0, 1, 2, 3, 4, 5}, {}}, {"phase", 1, {}, {7, 8, 9}}};
+    frame.has_particles = true;
+    frame.particle_points = {2, 2, 2};
+    frame.particle_attributes = {{"id", 1, {}, {int64_t(1) << 40}}, {"viscosity", 1, {5}, {}}};
+    GU_Detail out;
+    append_surface(out, frame, 0, false);
+    append_particles(out, frame, 0, false);
+    const auto numbers = [&](const char *name) { return out.find(GA_ATTRIB_POINT, name)->numbers; };
+    CHECK((numbers("viscosity") == std::vector<double>{1, 2, 3, 5}));
+    CHECK((numbers("phase") == std::vector<double>{7, 8, 9, 0}));
+    CHECK((numbers("uv1") == std::vector<double>{1, 3, 5, 0}));
+    CHECK_EQ(numbers("id")[3], double(int64_t(1) << 40));
+    CHECK(out.find(GA_ATTRIB_POINT, "Cd")->size == 3 && numbers("Cd")[4] == 1);
+}
+
+TEST(pieces_may_share_points) {
+    GU_Detail detail;
+    add_box(detail, box(0, 0, 0, 1, 1, 1), "a");
+    const int corners[8] = {2, 6, 4, 0, 4, 5, 1, 0};
+    GEO_PolyCounts sizes;
+    sizes.append(4, 2);
+    const GA_Offset first = GU_PrimPoly::buildBlock(&detail, 0, 8, sizes, corners);
+    GA_RWHandleS names(&detail, GA_ATTRIB_PRIMITIVE, "name");
+    names.set(first, "b");
+    names.set(first + 1, "b");
+    const auto pieces = read_pieces(detail, "source", Of::Source);
+    CHECK_EQ(pieces.size(), 2u);
+    CHECK_EQ(pieces[0].mesh.points.size(), 24u);
+    CHECK_EQ(pieces[1].mesh.points.size(), 18u);
+    CHECK_EQ(pieces[1].mesh.triangles.size(), 12u);
+    for (const Object &piece : pieces)
+        for (uint32_t corner : piece.mesh.triangles) CHECK(3 * corner < piece.mesh.points.size());
 }
 
 TEST(attributes_go_before_the_panel) {

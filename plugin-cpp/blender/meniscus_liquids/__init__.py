@@ -5,6 +5,7 @@
     units.py       Z up to Y up, units to metres, words for numbers
     meshes.py      evaluated meshes to PLY files named by their content
     export.py      objects with roles to a scene file
+    marks.py       what a bake was made of, so that changes are seen
     job.py         a bake: export, then the command as a child process
     bake.py        the operators round a bake
     playback.py    the result: cache file, modifier, material, keyframes

@@ -1,12 +1,11 @@
 """The operators round a bake. Nothing but Free deletes."""
 
-import json
 import shutil
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
-from . import export, job, playback, properties, units
+from . import export, job, marks, playback, properties, units
 
 TICK = 0.1
 
@@ -99,6 +98,9 @@ class MENISCUS_OT_resume(BakeBase, bpy.types.Operator):
     bl_idname = "meniscus.resume"
     bl_label = "Resume"
 
+    def job_options(self, _context, _domain):
+        return {"resume": True}
+
 
 class MENISCUS_OT_rebake(BakeBase, bpy.types.Operator):
     """Bake the changed values into a new version; the old one stays"""
@@ -147,15 +149,22 @@ class MENISCUS_OT_revert(bpy.types.Operator):
         if domain is None or not domain.meniscus.domain.baked:
             self.report({"ERROR"}, "There is no bake to go back to")
             return {"CANCELLED"}
-        for name, values in json.loads(domain.meniscus.domain.baked).items():
-            obj = context.scene.objects.get(name)
-            if obj is None:
-                continue
-            m = obj.meniscus
-            group = {"DOMAIN": m.domain, "OBSTACLE": m.collider, "BODY": m.body}.get(m.role, m.source)
-            for key, value in values.items():
-                if hasattr(group, key):
-                    setattr(group, key, value)
+        left = marks.revert(context.scene, domain)
+        if left:
+            self.report({"WARNING"}, "Not brought back: " + "; ".join(left[:3]))
+        return {"FINISHED"}
+
+
+class MENISCUS_OT_release(bpy.types.Operator):
+    """Take the keys of the bake from the selected floating bodies and put them back to where they stood before it"""
+
+    bl_idname = "meniscus.release"
+    bl_label = "Release from the Bake"
+    bl_options = {"REGISTER", "UNDO"}
+
+    def execute(self, context):
+        for obj in context.selected_objects or ([context.object] if context.object else []):
+            playback.release(obj)
         return {"FINISHED"}
 
 
@@ -184,13 +193,16 @@ class MENISCUS_OT_free(bpy.types.Operator):
             self.report({"ERROR"}, f"Not everything could be deleted: {wrong}")
             return {"CANCELLED"}
         left = job.versions(domain)
-        settings.baked, settings.message = "", ""
+        settings.message = ""
         if left:
             settings.version = left[-1]
-            playback.show(context, domain, job.cache_folder(domain))
+            _show(context, domain)
         else:
-            settings.version, settings.folder_name = 1, ""
-            _forget(settings)
+            settings.version, settings.folder_name, settings.baked = 1, "", ""
+            for obj in (settings.result, settings.spray):
+                playback.forget(obj)
+            for obj in properties.objects(context.scene, "BODY"):
+                playback.release(obj)
         return {"FINISHED"}
 
     def _free(self, domain):
@@ -199,20 +211,20 @@ class MENISCUS_OT_free(bpy.types.Operator):
             if folder.exists():
                 shutil.rmtree(folder)
             return
-        cache, file = job.cache_folder(domain), job.scene_file(domain)
+        cache = job.cache_folder(domain)
         if cache.exists():
             shutil.rmtree(cache)
-        file.unlink(missing_ok=True)
+        for file in (job.scene_file(domain), job.marks_file(domain)):
+            file.unlink(missing_ok=True)
 
 
-def _forget(settings):
-    """The result shows nothing any more; the object stays, with its material."""
-    modifier = settings.result.modifiers.get("Meniscus") if settings.result else None
-    if modifier:
-        file = modifier.cache_file
-        settings.result.modifiers.remove(modifier)
-        if file and file.users == 0:
-            bpy.data.batch_remove([file])
+def _show(context, domain):
+    """The chosen version with its bodies, and what it was baked with."""
+    try:
+        domain.meniscus.domain.baked = job.marks_file(domain).read_text(encoding="utf-8")
+    except OSError:
+        domain.meniscus.domain.baked = ""
+    playback.show_all(context, domain, job.cache_folder(domain))
 
 
 class MENISCUS_OT_show_version(bpy.types.Operator):
@@ -228,7 +240,7 @@ class MENISCUS_OT_show_version(bpy.types.Operator):
             self.report({"ERROR"}, f"There is no version {self.version}")
             return {"CANCELLED"}
         domain.meniscus.domain.version = self.version
-        playback.show(context, domain, job.cache_folder(domain))
+        _show(context, domain)
         return {"FINISHED"}
 
 
@@ -277,7 +289,7 @@ class MENISCUS_OT_fix_units(bpy.types.Operator):
         scale = context.scene.unit_settings.scale_length
         domain.meniscus.domain.unit_length = units.short(self.longest_side / size / scale)
         if domain.meniscus.domain.result:
-            playback.show(context, domain, job.cache_folder(domain))
+            playback.show_all(context, domain, job.cache_folder(domain))
         self.report({"INFO"}, f"1 unit = {units.length(export.unit_length(context.scene, domain.meniscus.domain))}")
         return {"FINISHED"}
 
@@ -291,7 +303,8 @@ def _redraw(context):
 
 _CLASSES = (
     MENISCUS_OT_bake, MENISCUS_OT_resume, MENISCUS_OT_rebake, MENISCUS_OT_continue, MENISCUS_OT_cancel,
-    MENISCUS_OT_revert, MENISCUS_OT_free, MENISCUS_OT_show_version, MENISCUS_OT_set_role, MENISCUS_OT_fix_units,
+    MENISCUS_OT_revert, MENISCUS_OT_release, MENISCUS_OT_free, MENISCUS_OT_show_version, MENISCUS_OT_set_role,
+    MENISCUS_OT_fix_units,
 )
 
 

@@ -40,22 +40,23 @@ class _Track:
         self.deforms = False
 
 
-def _animated(thing) -> bool:
+def animated(thing) -> bool:
+    """Whether something has curves, drivers or strips."""
     data = getattr(thing, "animation_data", None)
     return bool(data and (data.action or data.drivers or data.nla_tracks))
 
 
 def _may_change(obj) -> tuple:
     """Whether an object may move, and whether its mesh may deform."""
-    moves = _animated(obj) or len(obj.constraints) > 0 or obj.rigid_body is not None
+    moves = animated(obj) or len(obj.constraints) > 0 or obj.rigid_body is not None
     parent = obj.parent
     if parent is not None:
         moves = moves or any(_may_change(parent)) or obj.parent_type in {"ARMATURE", "BONE", "VERTEX"}
     keys = getattr(obj.data, "shape_keys", None)
-    deforms = _animated(obj.data) or _animated(keys) or obj.parent_type == "ARMATURE"
+    deforms = animated(obj.data) or animated(keys) or obj.parent_type == "ARMATURE"
     for modifier in obj.modifiers:
         # An animated object may drive its own modifiers, and a boolean follows another object.
-        deforms = deforms or modifier.type not in _STEADY or modifier.type == "BOOLEAN" or _animated(obj)
+        deforms = deforms or modifier.type not in _STEADY or modifier.type == "BOOLEAN" or animated(obj)
     return moves, deforms
 
 
@@ -67,6 +68,10 @@ class Exporter:
         self.settings = domain.meniscus.domain
         self.folder = pathlib.Path(folder)
         self.scene, self.written = None, 0
+        # What the artist should know though the bake goes on.
+        self.warnings = []
+        # Where floating bodies stand at the first frame.
+        self.bodies = {}
 
     def frames(self) -> list:
         if self.settings.use_scene_frames:
@@ -80,21 +85,28 @@ class Exporter:
         """Yields (done, total) after each piece of work."""
         self._check()
         first, last = self.frames()
-        roles = ("LIQUID", "INFLOW", "OBSTACLE", "BODY")
-        tracks = [_Track(o) for o in properties.objects(self.blender, *roles)]
-        # Where a body or a pool goes is for the simulation to say.
-        for track in tracks:
-            if track.obj.meniscus.role in ("LIQUID", "BODY"):
-                track.moves = track.may_deform = False
-        values = [(o, r, g) for o, g, rows in self._groups() for r in rows if r.get("animated")]
-        keyed = [(o, r, g) for o, r, g in values if _animated(o)]
-        gravity = _animated(self.blender) and self.settings.use_scene_gravity
-        changing = bool(keyed) or gravity or any(t.moves or t.may_deform for t in tracks)
-        times = self._times(first, last) if changing else [float(first)]
-        self.keys = {(o.name, r["name"]): [] for o, r, _ in keyed}
-        self.gravity = []
         was = self.blender.frame_current_final
         try:
+            # What is read once is read at the first frame, whichever is shown.
+            self._go_to(first)
+            self.box = _extent(self.domain, self.context)
+            self.opened = {o: list(self._open_sides(o)) for o in properties.objects(self.blender, "OUTFLOW")}
+            roles = ("LIQUID", "INFLOW", "OBSTACLE", "BODY")
+            drains = [o for o, sides in self.opened.items() if not sides]
+            tracks = [_Track(o) for o in properties.objects(self.blender, *roles) + drains]
+            # Where a body or a pool goes is for the simulation to say.
+            for track in tracks:
+                if track.obj.meniscus.role in ("LIQUID", "BODY"):
+                    track.moves = track.may_deform = False
+            values = [(o, r, g) for o, g, rows in self._groups() for r in rows if r.get("animated")]
+            keyed = [(o, r, g) for o, r, g in values if animated(o)]
+            forces = properties.objects(self.blender, "FORCE")
+            moving = {o for o in forces if _may_change(o)[0]} | {o for o in drains if animated(o)}
+            gravity = animated(self.blender) and self.settings.use_scene_gravity
+            changing = bool(keyed) or bool(moving) or gravity or any(t.moves or t.may_deform for t in tracks)
+            times = self._times(first, last) if changing else [float(first)]
+            self.keys = {(o.name, r["name"]): [] for o, r, _ in keyed}
+            self.gravity, self.forces, self.active = [], {o: [] for o in forces}, {o: [] for o in drains}
             for i, time in enumerate(times):
                 self._go_to(time)
                 for track in tracks:
@@ -102,6 +114,12 @@ class Exporter:
                         self._sample(track, time)
                 for o, r, g in keyed:
                     self.keys[o.name, r["name"]].append([_number(time), table.value(r, g)])
+                for o in forces:
+                    if i == 0 or o in moving:
+                        self.forces[o].append((_number(time), self._force_now(o)))
+                for o in drains:
+                    if i == 0 or o in moving:
+                        self.active[o].append([_number(time), o.meniscus.drain.active])
                 self.gravity.append([_number(time), units.to_scene(self.blender.gravity)])
                 yield i + 1, len(times)
         finally:
@@ -131,6 +149,9 @@ class Exporter:
     def _sample(self, track: _Track, time: float):
         depsgraph = self.context.evaluated_depsgraph_get()
         matrix = track.obj.evaluated_get(depsgraph).matrix_world.copy()
+        if track.obj.meniscus.role == "BODY":
+            # The bake before may have moved it.
+            matrix = self.bodies[track.obj.name] = properties.rest(track.obj) or matrix
         if not all(math.isfinite(x) for row in matrix for x in row):
             raise BadScene(f"{track.obj.name} stands nowhere at frame {time:g}: look at its animation")
         track.times.append(time)
@@ -190,10 +211,8 @@ class Exporter:
         keys = self.keys.get((obj.name, row["name"]))
         if not keys:
             return table.value(row, group)
-        changes = any(k[1] != keys[0][1] for k in keys)
         # A switch that is off is a value too, so what would be left out is written here.
-        keys = [[t, _written(v, row)] for t, v in keys]
-        return {"keys": keys} if changes else keys[0][1]
+        return _keyed([[t, _written(v, row)] for t, v in keys])
 
     def _entry(self, track: _Track, group, of: str) -> dict:
         obj = track.obj
@@ -218,14 +237,14 @@ class Exporter:
         """A thread thinner than a cell is still seen if its distance is kept in finer cells."""
         placed = meshes.placed(track.first[0], track.matrices[0])
         size = placed.max(axis=0) - placed.min(axis=0)
-        low, high = _extent(self.domain, self.context)
+        low, high = self.box
         cell = max(high[a] - low[a] for a in range(3)) / self.settings.divisions
         fine = max(float(size.min()) / 6, float(size.max()) / 200)
         return units.short(fine) if 0.0 < fine < cell else None
 
     def _scene(self, tracks: list, frames: list) -> dict:
         s = self.settings
-        low, high = _extent(self.domain, self.context)
+        low, high = self.box
         scene = {
             "meniscus": 1,
             "name": self.domain.name,
@@ -248,14 +267,22 @@ class Exporter:
         lists = {"LIQUID": ("initial", "source"), "INFLOW": ("emitters", "source"),
                  "OBSTACLE": ("colliders", "collider"), "BODY": ("bodies", "body")}
         for track in tracks:
+            if track.obj.meniscus.role == "OUTFLOW":
+                scene.setdefault("sinks", []).append(self._sink(track))
+                continue
             place, of = lists[track.obj.meniscus.role]
             group = getattr(track.obj.meniscus, of)
-            scene.setdefault(place, []).append(self._entry(track, group, of))
-        for side in self._open_sides(low, high):
-            scene["domain"].setdefault("sides", {})[side] = "open"
-        forces = [self._force(o) for o in properties.objects(self.blender, "FORCE")]
-        if s.wind_drag > 0:
-            forces.append({"wind": {"velocity": units.to_scene(s.wind), "drag": units.short(s.wind_drag)}})
+            entry = self._entry(track, group, of)
+            if of == "source":
+                self._own_liquid(scene, entry, group)
+            scene.setdefault(place, []).append(entry)
+        for sides in self.opened.values():
+            for side in sides:
+                scene["domain"].setdefault("sides", {})[side] = "open"
+        forces = [self._force(o) for o in self.forces]
+        velocity, drag = (self._value(self.domain, table.row(n), s) for n in ("wind", "wind_drag"))
+        if drag:
+            forces.append({"wind": {"velocity": velocity, "drag": drag}})
         if forces:
             scene["forces"] = forces
         return scene
@@ -265,23 +292,47 @@ class Exporter:
             return self._value(self.domain, table.row("gravity"), self.settings)
         if not self.blender.use_gravity:
             return [0.0, 0.0, 0.0]
-        changes = any(k[1] != self.gravity[0][1] for k in self.gravity)
-        return {"keys": self.gravity} if changes else self.gravity[0][1]
+        return _keyed(self.gravity)
 
-    def _open_sides(self, low, high):
-        """Sides that the box of an outflow touches."""
+    def _open_sides(self, obj):
+        """Sides that the box of an outflow covers from edge to edge."""
+        (low, high), box = self.box, _extent(obj, self.context)
         slack = 1e-3 * max(high[a] - low[a] for a in range(3))
-        for o in properties.objects(self.blender, "OUTFLOW"):
-            box = _extent(o, self.context)
-            for a, axis in enumerate("xyz"):
-                if box[0][a] <= low[a] + slack:
-                    yield f"{axis}_min"
-                if box[1][a] >= high[a] - slack:
-                    yield f"{axis}_max"
+        for a, axis in enumerate("xyz"):
+            across = [b for b in range(3) if b != a]
+            if any(box[0][b] > low[b] + slack or box[1][b] < high[b] - slack for b in across):
+                continue
+            if box[0][a] <= low[a] + slack:
+                yield f"{axis}_min"
+            if box[1][a] >= high[a] - slack:
+                yield f"{axis}_max"
 
-    def _force(self, obj) -> dict:
-        force = obj.meniscus.force
-        matrix = obj.matrix_world
+    def _sink(self, track: _Track) -> dict:
+        """An outflow that covers no side of the domain swallows what comes into it."""
+        shape, transform = self._shape(track)
+        entry = {"name": track.obj.name, "shape": shape}
+        if transform:
+            entry["transform"] = transform
+        active = _keyed(self.active[track.obj])
+        if active is not True:
+            entry["active"] = active
+        return entry
+
+    def _own_liquid(self, scene: dict, entry: dict, group):
+        """A source with a viscosity of its own pours another liquid; those of one viscosity are one liquid."""
+        own = units.short(group.source_viscosity)
+        if own < 0:
+            return
+        liquids = scene["liquids"]
+        found = next((q for q in liquids[1:] if q["viscosity"] == own), None)
+        if found is None:
+            found = {"name": f"liquid {len(liquids) + 1}", "density": liquids[0]["density"], "viscosity": own}
+            liquids.append(found)
+        entry["liquid"] = found["name"]
+
+    def _force_now(self, obj) -> dict:
+        """The numbers of a force at the present frame."""
+        force, matrix = obj.meniscus.force, obj.evaluated_get(self.context.evaluated_depsgraph_get()).matrix_world
         axis = units.to_scene((matrix.to_3x3() @ Vector((0, 0, 1))).normalized())
         center, strength = units.to_scene(matrix.translation), units.short(force.strength)
         along = [units.short(strength * a) for a in axis]
@@ -292,10 +343,24 @@ class Exporter:
             "point": {"center": center, "strength": strength, "radius": radius},
             "wind": {"velocity": along, "drag": units.short(force.drag)},
         }
-        return {force.kind: kinds[force.kind]}
+        return kinds[force.kind]
+
+    def _force(self, obj) -> dict:
+        samples = self.forces[obj]
+        entry = {name: _keyed([[t, now[name]] for t, now in samples]) for name in samples[0][1]}
+        for name in ("axis", "radius"):
+            if isinstance(entry.get(name), dict):
+                entry[name] = samples[0][1][name]
+                self.warnings.append(f"{obj.name}: the {name} of a force cannot be animated and is that of the first frame")
+        return {obj.meniscus.force.kind: entry}
 
 
 _IDENTITY = Matrix.Identity(4)
+
+
+def _keyed(keys: list):
+    """Keys, or their one value if it never changes."""
+    return {"keys": keys} if any(k[1] != keys[0][1] for k in keys) else keys[0][1]
 
 
 def _written(value, row):
@@ -332,8 +397,7 @@ def _keys_of(track: _Track) -> dict:
         turned.append([_number(time), [math.degrees(x) + 0.0 for x in turn]])
     out = {}
     for name, keys in (("translate", moved), ("rotate", turned)):
-        changes = any(k[1] != keys[0][1] for k in keys)
-        out[name] = {"keys": keys} if changes else keys[0][1]
+        out[name] = _keyed(keys)
     return out
 
 

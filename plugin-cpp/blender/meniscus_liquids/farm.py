@@ -173,7 +173,25 @@ class MENISCUS_OT_compare(bpy.types.Operator):
         sheet.pixels.foreach_set(whole.ravel())
         sheet.filepath_raw, sheet.file_format = str(self.folder / "comparison.png"), "PNG"
         sheet.save()
+        show_image(bpy.context, sheet)
         self.report({"INFO"}, f"{' / '.join(f'{v:g}' for v in self.values)} Pa·s: {self.folder / 'comparison.png'}")
+
+
+def show_image(context, image):
+    """Show an image where images are shown, or in a window of its own."""
+    windows = list(context.window_manager.windows)
+    areas = [a for w in windows for a in w.screen.areas if a.type == "IMAGE_EDITOR"]
+    if not areas and windows:
+        if bpy.app.background:
+            # Nobody looks, and no window can be opened: the largest area serves.
+            areas = [max(windows[0].screen.areas, key=lambda a: a.width * a.height)]
+        else:
+            bpy.ops.wm.window_new()
+            areas = [context.window_manager.windows[-1].screen.areas[0]]
+        areas[0].type = "IMAGE_EDITOR"
+    for area in areas[:1]:
+        area.spaces.active.image = image
+        area.tag_redraw()
 
 
 _CLASSES = (MENISCUS_OT_export_farm, MENISCUS_OT_compare)

@@ -22,7 +22,7 @@ import time
 import bpy
 import meniscus
 
-from . import export, meshes, playback, properties
+from . import export, marks, meshes, playback, properties
 
 # A child that was asked to stop may write its checkpoint; Blender listens for so long, and the next bake waits
 # longer before it ends the child. Frames on the disk are whole either way.
@@ -76,6 +76,11 @@ def versions(domain) -> list:
     return sorted(int(m.group(1)) for m in found if m)
 
 
+def marks_file(domain, version=None) -> pathlib.Path:
+    """What a version was baked with; see marks.py."""
+    return scene_file(domain, version).with_suffix(".marks")
+
+
 def baked_frames(domain, version=None) -> list:
     """Frames of a version that are whole."""
     try:
@@ -88,7 +93,7 @@ def baked_frames(domain, version=None) -> list:
 class Job:
     """One bake of one domain."""
 
-    def __init__(self, context, domain, new_version=False, branch_from=None):
+    def __init__(self, context, domain, new_version=False, branch_from=None, resume=False):
         self.context, self.uid = context, domain.session_uid
         self.folder = base_folder(domain)
         self.new_version, self.branch_from = new_version, branch_from
@@ -96,9 +101,12 @@ class Job:
         self.child, self.lines, self.asked = None, queue.Queue(), None
         self.frame = self.report = self.left = None
         self.first = self.last = None
+        self.warnings = []
         self.error, self.cancelled, self.finished = "", False, False
         self.exporter = export.Exporter(context, domain, self.folder)
         self.steps = self.exporter.steps()
+        # What was exported for this version goes on as it is.
+        self.saved = _saved(scene_file(domain), self.exporter.frames()[1]) if resume else None
         self.longest_step = 0.0
         running[self.uid] = self
 
@@ -116,7 +124,8 @@ class Job:
         begin = time.monotonic()
         try:
             while not self.finished:
-                more = {"export": self._export, "wait": self._wait, "simulate": self._listen}[self.stage]()
+                stages = {"export": self._export, "wait": self._wait, "simulate": self._listen, "keys": self._key}
+                more = stages[self.stage]()
                 if not more or time.monotonic() - begin > budget:
                     break
         except (export.BadScene, meshes.BadMesh, Unready) as wrong:
@@ -152,6 +161,9 @@ class Job:
             self.child.send_signal(signal.SIGTERM)
 
     def _export(self) -> bool:
+        if self.saved is not None:
+            self.stage = "wait"
+            return True
         try:
             done, total = next(self.steps)
             self.fraction = done / total
@@ -168,7 +180,8 @@ class Job:
                 child.kill()
             return False
         stopping.pop(self.folder, None)
-        self._start(self.exporter.scene)
+        self.warnings += self.exporter.warnings
+        self._start(self.saved or self.exporter.scene)
         return True
 
     def _start(self, scene: dict):
@@ -198,7 +211,9 @@ class Job:
         for pipe in (self.child.stdout, self.child.stderr):
             threading.Thread(target=self._read, args=(pipe,), daemon=True).start()
         self.first, self.last = scene["frames"]
-        self.settings.baked = signature(self.context.scene, domain)
+        if self.saved is None:
+            self.settings.baked = marks.signature(self.context.scene, domain)
+            _replace(marks_file(domain), self.settings.baked)
         self.stage, self.fraction = "simulate", 0.0
         self.words = []
         self.closed = 0
@@ -213,8 +228,8 @@ class Job:
         """Take one line; returns whether there may be another."""
         if self.asked and time.monotonic() - self.asked > PATIENCE and self.child.poll() is None:
             stopping[self.folder] = (self.child, self.asked)
-            self._end("")
-            return False
+            self._begin_keys("")
+            return True
         try:
             line = self.lines.get_nowait()
         except queue.Empty:
@@ -223,7 +238,7 @@ class Job:
             # Both pipes end before the child is done.
             self.closed += 1
             if self.closed == 2:
-                self._end(self._verdict(self.child.wait()))
+                self._begin_keys(self._verdict(self.child.wait()))
             return True
         try:
             self._hear(json.loads(line))
@@ -240,11 +255,26 @@ class Job:
             self.frame, self.report = event["frame"], event
             self.fraction = (event["frame"] - self.first) / max(self.last - self.first, 1)
             if self.domain is not None:
+                for obj in properties.objects(self.context.scene, "BODY"):
+                    if obj.name in self.exporter.bodies and properties.rest(obj) is None:
+                        obj[properties.REST] = [x for row in self.exporter.bodies[obj.name] for x in row]
                 playback.frame_arrived(self.context, self.domain, cache_folder(self.domain), event)
         elif kind == "warning":
-            self.warning = event["message"]
+            self.warnings.append(event["message"])
         elif kind == "error":
             self.words.append(event.get("end", ""))
+
+    def _begin_keys(self, message: str):
+        """The simulation is over: bodies get the keys of every frame there is, also of those nobody listened to."""
+        self.stage, self.said = "keys", message
+        domain = self.domain
+        self.keys = playback.rekey(self.context, domain, cache_folder(domain)) if domain is not None else iter(())
+
+    def _key(self) -> bool:
+        if next(self.keys, None) is None:
+            self._end(self.said)
+            return False
+        return True
 
     def _verdict(self, code: int) -> str:
         if code == 0 or self.cancelled:
@@ -266,6 +296,11 @@ class Job:
             self.settings.message, self.settings.message_kind = "Stopped. Resume goes on from here", "INFO"
         else:
             self.settings.message, self.settings.message_kind = "", "INFO"
+        if self.warnings:
+            # What the check before the bake found doubtful stays to be read.
+            once = list(dict.fromkeys([self.settings.message] if self.settings.message else []) | dict.fromkeys(self.warnings))
+            self.settings.message = "\n".join(once[:6])
+            self.settings.message_kind = "ERROR" if message else "WARNING"
         if self.child is not None:
             playback.show(self.context, self.domain, cache_folder(self.domain))
 
@@ -282,6 +317,19 @@ def _replace(path: pathlib.Path, text: str):
     os.replace(temporary, path)
 
 
+def _saved(file: pathlib.Path, last: int):
+    """The scene that a version was exported as, up to a last frame; None if it does not reach so far."""
+    try:
+        scene = json.loads(file.read_text(encoding="utf-8"))
+        text = json.dumps(scene)
+        if last > scene["frames"][1] and ('"keys"' in text or '"samples"' in text):
+            return None
+        scene["frames"][1] = max(last, scene["frames"][0])
+        return scene
+    except (OSError, ValueError, KeyError):
+        return None
+
+
 def _same(file: pathlib.Path, scene: dict) -> bool:
     """Whether a version was baked from this scene; its last frame and limits may be others."""
     try:
@@ -295,52 +343,3 @@ def _same(file: pathlib.Path, scene: dict) -> bool:
         s["outputs"].pop("checkpoint_every", None)
         return s
     return liquid(old) == liquid(scene)
-
-
-def signature(scene, domain) -> str:
-    """The values that a bake depends on, as JSON; geometry is compared when it is exported."""
-    from . import table
-
-    groups = {domain.name: (domain.meniscus.domain, "scene")}
-    for o in properties.objects(scene, "LIQUID", "INFLOW"):
-        groups[o.name] = (o.meniscus.source, "source")
-    for o in properties.objects(scene, "OBSTACLE"):
-        groups[o.name] = (o.meniscus.collider, "collider")
-    for o in properties.objects(scene, "BODY"):
-        groups[o.name] = (o.meniscus.body, "body")
-    free = {"end_frame", "memory_limit", "checkpoint_every", "preset"}
-    values = {}
-    for name, (group, of) in groups.items():
-        rows = [r for r in table.rows(of) if r["name"] not in free]
-        values[name] = {r["name"]: _plain(getattr(group, r["name"])) for r in rows}
-    return json.dumps(values, sort_keys=True)
-
-
-def _plain(value):
-    from . import units
-
-    if isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return units.short(value)
-    return [units.short(x) for x in value]
-
-
-def changes(scene, domain) -> list:
-    """What differs from the bake: (object, parameter, value of the bake, value now)."""
-    from . import table
-
-    if not domain.meniscus.domain.baked:
-        return []
-    before, now = json.loads(domain.meniscus.domain.baked), json.loads(signature(scene, domain))
-    found = []
-    for name in sorted(before.keys() | now.keys()):
-        if name not in now:
-            found.append((name, None, "part of the liquid", "gone"))
-        elif name not in before:
-            found.append((name, None, "not there", "new"))
-        else:
-            for key, value in now[name].items():
-                if key in before[name] and before[name][key] != value:
-                    found.append((name, table.row(key), before[name][key], value))
-    return found

@@ -65,16 +65,31 @@ def check(obj, points, faces):
         raise BadMesh(f"{obj.name}: vertex {bad} is not a number: delete it (Mesh > Clean Up) or apply its modifiers")
 
 
+# Of Blender's attributes on vertices: how many numbers, and what they are called there.
+_KINDS = {"FLOAT": (1, "value"), "INT": (1, "value"), "BOOLEAN": (1, "value"), "FLOAT2": (2, "vector"), "FLOAT_VECTOR": (3, "vector"),
+          "FLOAT_COLOR": (4, "color"), "BYTE_COLOR": (4, "color")}
+# What the simulation finds out itself.
+_TAKEN = {"position", "normal", "velocity", "id", "age", "phase"}
+
+
 def _carried(obj, mesh) -> dict:
-    """Painted values: a float attribute, or a vertex group of the same name."""
+    """Painted values: attributes on the vertices, all of them for sources, and vertex groups with a meaning."""
     found = {}
-    for name in ("viscosity", "friction", "adhesion"):
-        attribute = mesh.attributes.get(name)
-        if attribute is not None and attribute.domain == "POINT" and attribute.data_type == "FLOAT":
-            values = numpy.empty(len(mesh.vertices), numpy.float32)
-            attribute.data.foreach_get("value", values)
-            found[name] = values
-        elif name in obj.vertex_groups:
+    painted = ("viscosity", "friction", "adhesion")
+    source = obj.meniscus.role in ("LIQUID", "INFLOW")
+    for attribute in mesh.attributes:
+        wanted = attribute.name in painted or source and attribute.name not in _TAKEN and not attribute.name.startswith(".")
+        if wanted and attribute.domain == "POINT" and attribute.data_type in _KINDS:
+            width, what = _KINDS[attribute.data_type]
+            values = numpy.empty(len(mesh.vertices) * width, numpy.float32)
+            if attribute.data_type in ("INT", "BOOLEAN"):
+                values = numpy.empty(len(mesh.vertices), numpy.int32 if attribute.data_type == "INT" else bool)
+            attribute.data.foreach_get(what, values)
+            values = values.astype(numpy.float32).reshape(-1, width)
+            # A colour is three numbers; how much it covers is for renderers.
+            found[attribute.name] = values[:, 0] if width == 1 else values[:, :3]
+    for name in painted:
+        if name not in found and name in obj.vertex_groups:
             index = obj.vertex_groups[name].index
             weight = (next((g.weight for g in v.groups if g.group == index), 0.0) for v in mesh.vertices)
             found[name] = numpy.fromiter(weight, numpy.float32, len(mesh.vertices))
@@ -113,7 +128,11 @@ def _face_bytes(corners, counts) -> bytes:
 
 
 def to_bytes(points, faces, carried) -> bytes:
-    properties = "".join(f"property float {a}\n" for a in ["x", "y", "z", *carried])
+    names = ["x", "y", "z"]
+    for name, values in carried.items():
+        name = "_".join(name.split())
+        names += [name] if values.ndim == 1 else [f"{name}_{i}" for i in range(values.shape[1])]
+    properties = "".join(f"property float {a}\n" for a in names)
     header = (
         f"ply\nformat binary_little_endian 1.0\nelement vertex {len(points)}\n{properties}"
         f"element face {len(faces[1])}\nproperty list uchar int vertex_indices\nend_header\n"

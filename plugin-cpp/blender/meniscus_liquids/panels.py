@@ -2,7 +2,7 @@
 
 import bpy
 
-from . import export, job, properties, table, units
+from . import export, job, marks, playback, properties, table, units
 
 
 class _Panel:
@@ -46,20 +46,23 @@ def draw_bake(layout, context, domain):
         draw_running(layout, running)
         return
     frames = job.baked_frames(domain)
-    changed = job.changes(context.scene, domain) if frames else []
+    changed = marks.changes(context.scene, domain) if frames else []
     column = layout.column(align=True)
-    if changed:
-        for name, row, before, now in changed[:4]:
-            what = f"{name}: {row['label']}" if row else name
-            column.label(text=f"{what}: baked with {_short(before)}, now {_short(now)}", icon="ERROR")
+    for change in changed[:4]:
+        column.label(text=marks.describe(change), icon="ERROR")
+    if len(changed) > 4:
+        column.label(text=f"and {len(changed) - 4} more", icon="BLANK1")
+    if frames and not changed and frames[-1] < _last_frame(context, settings):
+        column.operator("meniscus.resume", text=f"Resume at Frame {frames[-1] + 1}", icon="PLAY")
+    if frames:
+        # Also without a change that is seen: see marks.py.
         column.operator("meniscus.rebake", text=f"Rebake into v{max(job.versions(domain)) + 1:03d}", icon="FILE_NEW")
+    else:
+        column.operator("meniscus.bake", icon="PHYSICS")
+    if changed:
         again = column.operator("meniscus.continue_from", text=f"Continue from Frame {context.scene.frame_current}")
         again.frame = context.scene.frame_current
         column.operator("meniscus.revert", icon="LOOP_BACK")
-    elif frames and frames[-1] < _last_frame(context, settings):
-        column.operator("meniscus.resume", text=f"Resume at Frame {frames[-1] + 1}", icon="PLAY")
-    elif not frames:
-        column.operator("meniscus.bake", icon="PHYSICS")
     if frames:
         row = layout.row(align=True)
         row.label(text=f"v{settings.version:03d}: frames {frames[0]} to {frames[-1]}", icon="CHECKMARK")
@@ -80,6 +83,8 @@ def draw_running(layout, running):
         text = f"Exporting {100 * running.fraction:.0f} %"
     elif running.stage == "wait":
         text = "Waiting for the bake before to stop"
+    elif running.stage == "keys":
+        text = "Keys for floating bodies"
     else:
         left = f", {units.duration(running.left)} left" if running.left is not None else ""
         text = f"Frame {running.frame or running.first} of {running.last}{left}"
@@ -88,6 +93,8 @@ def draw_running(layout, running):
     else:
         layout.label(text=text)
     layout.operator("meniscus.cancel", text="Stop (Esc)", icon="CANCEL")
+    for warning in running.warnings[-2:]:
+        draw_message(layout, warning, "WARNING")
     for line in readout(running.report):
         layout.label(text=line)
 
@@ -105,19 +112,15 @@ def readout(report) -> list:
 
 def draw_message(layout, text: str, kind: str):
     """A message in lines that fit."""
-    icon = "ERROR" if kind == "ERROR" else "INFO"
     box = layout.box().column(align=True)
-    line = ""
-    for word in text.split():
-        if len(line) + len(word) > 56:
-            box.label(text=line, icon=icon)
-            icon, line = "BLANK1", ""
-        line = f"{line} {word}".strip()
-    box.label(text=line, icon=icon)
-
-
-def _short(value) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    for part in text.split("\n"):
+        icon, line = "INFO" if kind == "INFO" else "ERROR", ""
+        for word in part.split():
+            if len(line) + len(word) > 56:
+                box.label(text=line, icon=icon)
+                icon, line = "BLANK1", ""
+            line = f"{line} {word}".strip()
+        box.label(text=line, icon=icon)
 
 
 def _last_frame(context, settings) -> int:
@@ -201,6 +204,7 @@ class MENISCUS_PT_cache(_Domain, bpy.types.Panel):
         layout.use_property_split = True
         layout.prop(settings, "cache_folder")
         layout.prop(settings, "particles")
+        layout.prop(settings, "look")
         _draw_rows(layout, settings, "scene", self.folder, settings.advanced)
         layout.operator("meniscus.export_farm", icon="EXPORT")
         layout.operator("meniscus.compare", icon="IMGDISPLAY")
@@ -213,6 +217,26 @@ class MENISCUS_PT_advanced(_Domain, bpy.types.Panel):
 
     def draw_header(self, context):
         self.layout.prop(context.object.meniscus.domain, "advanced", text="")
+
+
+class MENISCUS_PT_stats(_Domain, bpy.types.Panel):
+    """What the simulation said about the frame that is shown."""
+
+    bl_label = "Stats"
+    folder = "stats"
+
+    def draw(self, context):
+        domain, layout = context.object, self.layout
+        frame = context.scene.frame_current
+        try:
+            report = playback.report_of(job.cache_folder(domain), frame)
+        except job.Unready:
+            report = None
+        for line in readout(report) or [f"Frame {frame} is not baked"]:
+            layout.label(text=line)
+        if report:
+            memory = report.get("memory_bytes", 0) / 1e6
+            layout.label(text=f"{report.get('particles', 0)} particles, {report.get('iterations', 0)} iterations, {memory:.0f} MB")
 
 
 class MENISCUS_PT_object(_Panel, bpy.types.Panel):
@@ -239,8 +263,12 @@ class MENISCUS_PT_object(_Panel, bpy.types.Panel):
             _draw_rows(layout, m.collider, "collider", "colliders", advanced)
         elif m.role == "BODY":
             _draw_rows(layout, m.body, "body", "colliders", advanced)
+            if properties.rest(context.object) is not None:
+                layout.operator("meniscus.release", icon="LOOP_BACK")
         elif m.role == "OUTFLOW":
-            layout.label(text="Opens the sides of the domain that it touches")
+            layout.use_property_split = True
+            layout.prop(m.drain, "active")
+            layout.label(text="Swallows liquid; covering a side of the domain, opens it")
         else:
             layout.use_property_split = True
             layout.prop(m.force, "kind")
@@ -253,7 +281,7 @@ class MENISCUS_PT_object(_Panel, bpy.types.Panel):
 
 PANELS = (
     MENISCUS_PT_main, MENISCUS_PT_liquid, MENISCUS_PT_shape, MENISCUS_PT_obstacles, MENISCUS_PT_world, MENISCUS_PT_cache,
-    MENISCUS_PT_advanced, MENISCUS_PT_object,
+    MENISCUS_PT_advanced, MENISCUS_PT_stats, MENISCUS_PT_object,
 )
 
 

@@ -2,6 +2,7 @@
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, PointerProperty, StringProperty
+from mathutils import Matrix
 
 from . import table
 
@@ -10,7 +11,7 @@ ROLES = (
     ("DOMAIN", "Domain", "The box that liquid may fill. Its size and the divisions give the cells", "MESH_CUBE", 1),
     ("LIQUID", "Liquid", "A closed mesh that is full of liquid in the first frame", "MOD_FLUIDSIM", 2),
     ("INFLOW", "Inflow", "A closed mesh that pours liquid", "FORWARD", 3),
-    ("OUTFLOW", "Outflow", "Opens the sides of the domain that its box touches: liquid leaves there", "BACK", 4),
+    ("OUTFLOW", "Outflow", "A closed mesh that swallows liquid; one that covers a side of the domain opens it", "BACK", 4),
     ("OBSTACLE", "Obstacle", "A solid that liquid flows round: at rest, moving or deforming, thick or thin",
      "MOD_PHYSICS", 5),
     ("BODY", "Floating Body", "A closed solid that liquid moves", "RIGID_BODY", 6),
@@ -52,7 +53,10 @@ DomainSettings = _group(
     advanced=BoolProperty(
         name="Advanced", default=False, description="Show every parameter", **_plain),
     particles=BoolProperty(
-        name="Write Particles", default=False, description="Write the particles as points into every frame", **_plain),
+        name="Particles", default=False, **_plain,
+        description="Write the particles into every frame and show them as a point cloud, for spray and foam"),
+    look=StringProperty(
+        name="Look", default="", **_plain, description="First material: a word such as honey or icing; empty to follow the preset"),
     cache_folder=StringProperty(
         name="Cache Folder", default="", subtype="DIR_PATH", **_plain,
         description="Where frames are kept; empty for a folder beside the .blend, named after it"),
@@ -63,6 +67,7 @@ DomainSettings = _group(
     message=StringProperty(name="Message", default="", **_plain),
     message_kind=StringProperty(name="Kind of Message", default="INFO", **_plain),
     result=PointerProperty(name="Result", type=bpy.types.Object),
+    spray=PointerProperty(name="Particles", type=bpy.types.Object),
 )
 
 
@@ -77,6 +82,10 @@ class ForceSettings(bpy.types.PropertyGroup):
                         description="How fast the surface follows the wind")
 
 
+class DrainSettings(bpy.types.PropertyGroup):
+    active: BoolProperty(name="Swallowing", default=True, description="Whether it swallows. Animate it to pull the plug")
+
+
 class ObjectSettings(bpy.types.PropertyGroup):
     role: EnumProperty(name="Role", items=ROLES, default="NONE", options=set(), description="Part in the liquid")
     domain: PointerProperty(type=DomainSettings)
@@ -84,9 +93,21 @@ class ObjectSettings(bpy.types.PropertyGroup):
     collider: PointerProperty(type=ColliderSettings)
     body: PointerProperty(type=BodySettings)
     force: PointerProperty(type=ForceSettings)
+    drain: PointerProperty(type=DrainSettings)
 
 
-_CLASSES = (SourceSettings, ColliderSettings, BodySettings, DomainSettings, ForceSettings, ObjectSettings)
+_CLASSES = (SourceSettings, ColliderSettings, BodySettings, DomainSettings, ForceSettings, DrainSettings,
+            ObjectSettings)
+
+
+# Where a body stood before the bake moved it.
+REST = "meniscus_rest"
+
+
+def rest(obj):
+    """That place as a matrix; None if no bake moved the body."""
+    kept = obj.get(REST)
+    return Matrix([kept[4 * i : 4 * i + 4] for i in range(4)]) if kept is not None else None
 
 
 def objects(scene, *roles) -> list:

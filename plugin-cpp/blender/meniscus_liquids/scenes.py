@@ -213,7 +213,7 @@ def icing(b: Builder):
     dough.meniscus.collider.wall = "stick"
     domain = b.domain((-60, -60, 0), (60, 60, 100), "chocolate", 110, 96)
     settings = domain.meniscus.domain
-    settings.preset = "custom"
+    settings.preset, settings.look = "custom", "icing"
     settings.density, settings.viscosity, settings.surface_tension = 1300.0, 50.0, 0.0
     b.stage((0, 0, 45), 420, 25)
     return domain
@@ -250,7 +250,7 @@ class MENISCUS_OT_add_scene(bpy.types.Operator):
             self.report({"ERROR"}, "This scene has a domain already: add it to a new scene")
             return {"CANCELLED"}
         domain = build(Builder(context, unit))
-        playback.material(domain.meniscus.domain.preset)
+        playback.material(domain.meniscus.domain.look or domain.meniscus.domain.preset)
         for obj in context.selected_objects:
             obj.select_set(False)
         context.view_layer.objects.active = domain

@@ -96,14 +96,33 @@ public:
 private:
     GA_Attribute *myAttribute;
 };
+/// Points of a polygon. The first four need no memory of their own, so that a million polygons cost little more than in
+/// Houdini.
+class Corners {
+public:
+    void push_back(GA_Offset point) {
+        if (count < 4)
+            few[count] = point;
+        else
+            more.push_back(point);
+        ++count;
+    }
+    std::size_t size() const { return count; }
+    GA_Offset operator[](std::size_t i) const { return i < 4 ? few[i] : more[i - 4]; }
+
+private:
+    GA_Offset few[4] = {0, 0, 0, 0};
+    std::size_t count = 0;
+    std::vector<GA_Offset> more;
+};
 class GEO_Primitive {
 public:
     GA_PrimitiveTypeId getTypeId() const { return kind; }
     GA_Offset getMapOffset() const { return offset; }
-    GA_Offset getPointOffset(GA_Size) const { return points.at(0); }
+    GA_Offset getPointOffset(GA_Size) const { return points[0]; }
     GA_PrimitiveTypeId kind = GA_PRIMPOLY;
     GA_Offset offset = 0;
-    std::vector<GA_Offset> points;
+    Corners points;
 };
 class GU_PrimPacked : public GEO_Primitive {
 public:
@@ -275,6 +294,7 @@ public:
         (void)points;
         (void)closed;
         const GA_Offset first = GA_Offset(detail->primitives.size());
+        for (const auto &run : sizes.runs) detail->primitives.reserve(detail->primitives.size() + std::size_t(run.second));
         for (const auto &run : sizes.runs)
             for (GA_Size i = 0; i < run.second; ++i) {
                 auto prim = std::make_shared<GEO_Primitive>();
