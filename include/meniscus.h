@@ -722,13 +722,20 @@ mns_result mns_simulation_report_json(const struct mns_simulation *simulation, c
      cell.distance       f64        metres to the surface, negative in liquid; exact near the surface, cut off further away
      face.position_x     f64 x 3    the lower face of each cell of mac across x, and so _y, _z; empty for bcc
      face.velocity_x     f64        the velocity along x there, and so _y, _z; a flat scene has none across z
+     surface.NAME        f32        what the liquid carries: attributes of its sources, and viscosity, age or phase
+     particle.NAME       f32        if the scene's outputs ask for them; as many numbers each as the attribute has
  */
 mns_result mns_simulation_field(const struct mns_simulation *simulation,
                                 const char *name,
                                 struct mns_array *out);
 
-/* The name of field number `index`, counted from 0, as static text; MNS_ERROR_INVALID after the last. */
-mns_result mns_simulation_field_name(const struct mns_simulation *simulation, size_t index, const char **out);
+/*
+ The name of field number `index`, counted from 0, as text that lives as long as the simulation; MNS_ERROR_INVALID
+ after the last.
+ */
+mns_result mns_simulation_field_name(const struct mns_simulation *simulation,
+                                     size_t index,
+                                     const char **out);
 
 /*
  The triangles of a collider or body at the present frame in its own coordinates, for pictures; place them with
