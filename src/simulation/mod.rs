@@ -37,6 +37,7 @@ use crate::solver::rigid::Six;
 use bcc::{Bcc, BccOptions};
 use bodies::Bodies;
 use clock::{Clock, MANY_SUBSTEPS};
+use estimate::Meshes;
 use feed::Feed;
 use forces::Forces;
 use form::Object;
@@ -111,14 +112,14 @@ impl Simulation {
         let (given, unit_length) = (scene.clone(), scene.unit_length);
         let scene = scene.to_si();
         support::refuse_unsupported(&scene)?;
-        check_memory(&scene, settings)?;
+        estimate::check(&scene, settings, Meshes::Least)?;
         let pool = Pool::new(settings.threads.or(scene.threads.map(|t| t as usize)))?;
         let files = read_files(&scene, meshes)?;
+        let read = |file: &str| files.get(file).cloned().ok_or_else(|| Error::geometry(file, "no such mesh"));
+        estimate::check(&scene, settings, Meshes::Read(&read))?;
         let frame = scene.frames[0];
         // Distances are measured in the pool too: nothing may wake threads that the host has not granted.
         let (world, bodies, sources, sinks, feeds, liquid) = pool.install(|| {
-            let read =
-                |file: &str| files.get(file).cloned().ok_or_else(|| Error::geometry(file, "no such mesh"));
             let loader = Loader { scene: &scene, meshes: &read };
             let world = World::new(&scene, &loader)?;
             let bodies = Bodies::new(&loader)?;
@@ -311,9 +312,14 @@ impl Simulation {
         })
     }
 
-    /// How big a scene will be, from its description alone.
+    /// How big a scene will be at most, from its description alone; liquid in meshes may fill the domain.
     pub fn estimate(scene: &Scene) -> Estimate {
-        estimate::estimate(&scene.to_si())
+        estimate::estimate(&scene.to_si(), Meshes::Most).unwrap_or_default()
+    }
+
+    /// How big a scene will be, with its meshes at hand.
+    pub fn estimate_with(scene: &Scene, meshes: &MeshSource) -> Result<Estimate> {
+        estimate::estimate(&scene.to_si(), Meshes::Read(meshes))
     }
 }
 
@@ -488,7 +494,7 @@ impl FrameWork<'_> {
         // A substep holds the old and the new state, and the matrix of the solve between them.
         let needed = 3 * self.liquid.bytes() as u64;
         match self.settings.memory_limit {
-            Some(limit) if needed > limit => Err(out_of_memory("the next step", needed, limit)),
+            Some(limit) if needed > limit => Err(estimate::out_of_memory("the next step", needed, limit)),
             _ => Ok(()),
         }
     }
@@ -648,20 +654,4 @@ fn bcc_options(scene: &Scene) -> BccOptions {
         blend: o.flip_blend,
         markers: o.particles_per_cell as usize,
     }
-}
-
-fn out_of_memory(what: &str, needed: u64, limit: u64) -> Error {
-    Error::Memory {
-        what: what.to_string(),
-        needed_mb: needed >> 20,
-        limit_mb: limit >> 20,
-        fix: "use larger cells or raise the limit".to_string(),
-    }
-}
-
-fn check_memory(scene: &Scene, settings: &Settings) -> Result<()> {
-    let needed = estimate::estimate(scene).memory_bytes;
-    // Without a limit, refuse only what no machine has: it would not fail but never end.
-    let limit = settings.memory_limit.unwrap_or(1 << 42);
-    if needed > limit { Err(out_of_memory("the scene", needed, limit)) } else { Ok(()) }
 }
