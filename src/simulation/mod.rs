@@ -13,6 +13,7 @@ mod feed;
 mod forces;
 mod form;
 mod geometry;
+mod ground;
 mod keys;
 pub mod liquid;
 mod mac;
@@ -41,6 +42,7 @@ use estimate::Meshes;
 use feed::Feed;
 use forces::Forces;
 use form::Object;
+use ground::Ground;
 use liquid::{Inflow, Liquid, Outflow, Step};
 use mac::{InitialVolume, Mac, MacOptions};
 use report::{ColliderPose, Estimate, FrameReport, Limit, Progress, STAGES};
@@ -267,22 +269,33 @@ impl Simulation {
 
     /// The complete state as bytes; a simulation of the same scene continues from it bit for bit.
     pub fn save(&self) -> Vec<u8> {
-        let mut out = Writer::new();
+        self.copy().finish()
+    }
+
+    /// A copy of the complete state, to be finished on any thread while the simulation goes on.
+    pub fn copy(&self) -> Writer {
+        let mut out = Writer::with_room(self.liquid.bytes());
+        Ground::of(&self.scene).save(&mut out);
         out.u64s("frame", &[self.frame as u64]);
         out.f64s("due", &self.due);
         out.f64s("unfinished", self.unfinished.as_ref().map(Clock::state).as_ref().map_or(&[], |s| s));
         self.bodies.save(&mut out);
         self.liquid.save(&mut out);
-        out.finish()
+        out
     }
 
     /// Continue from saved bytes. On an error the simulation is as it was.
     pub fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let mut from = Reader::new(bytes)?;
+        Ground::of(&self.scene).check(&Ground::load(&mut from)?)?;
         let frame = from.u64s("frame")?;
         let frame = from.expect("frame", frame, 1)?[0] as i64;
+        if frame.unsigned_abs() > 1 << 40 {
+            return Err(Error::invalid("saved state", format!("there is no frame {frame}")));
+        }
         let due = from.f64s("due")?;
         let due = from.expect("due", due, self.due.len())?;
+        let due = from.finite("due", due)?;
         let unfinished = self.read_clock(&mut from)?;
         let states = self.bodies.load(&mut from)?;
         self.feed_end(frame)?;
