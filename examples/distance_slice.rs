@@ -1,6 +1,6 @@
 //! A slice through the signed distance of a mesh as a picture.
 //!
-//! `cargo run --release --example distance_slice -- examples/models/bunny.obj slice.png 128`
+//! `cargo run --release --example distance_slice -- examples/scenes/models/bunny.obj slice.png 128`
 //! Blue inside, sand outside, grey where a thin mesh has no inside; lines every two cells, the surface
 //! black. The slice is across z through the middle of the mesh.
 

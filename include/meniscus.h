@@ -269,7 +269,7 @@ typedef struct mns_settings {
      before it starts.
      */
     uint64_t memory_limit;
-    /* Folder that mesh files of the scene are relative to, in UTF-8; NULL if the scene may read no files. */
+    /* Folder that mesh files of the scene are relative to and lie in, in UTF-8; NULL if the scene may read no files. */
     const char *mesh_folder;
     /* Meshes in memory that take the place of files of the same name; may be NULL if mesh_count is 0. */
     const struct mns_named_mesh *meshes;

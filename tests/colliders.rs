@@ -44,7 +44,7 @@ fn cup() -> TriMesh {
 
 #[test]
 fn the_bunny_is_a_body() {
-    let bunny = mesh::parse("bunny.obj", include_bytes!("../examples/models/bunny.obj")).unwrap();
+    let bunny = mesh::parse("bunny.obj", include_bytes!("../examples/scenes/models/bunny.obj")).unwrap();
     let size = bunny.bounds().size().max();
     let field = MeshDistance::new(&bunny, "bunny", &params(size / 64.0), &Cancel::new()).unwrap();
     assert!(!field.is_thin());

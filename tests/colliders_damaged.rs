@@ -50,7 +50,7 @@ fn damage(mesh: &mut TriMesh, kind: usize, dice: &mut Dice) -> bool {
 
 #[test]
 fn damaged_meshes_give_distances_or_name_the_defect() {
-    let bunny = mesh::parse("bunny.obj", include_bytes!("../examples/models/bunny.obj")).unwrap();
+    let bunny = mesh::parse("bunny.obj", include_bytes!("../examples/scenes/models/bunny.obj")).unwrap();
     let ball = TriMesh::icosphere(1.0, 3);
     let small = TriMesh::cuboid(Vec3::repeat(-1.0), Vec3::repeat(1.0));
     let mut dice = Dice(2026);

@@ -1,6 +1,8 @@
 //! A frame that is stopped on its way ends, later, where it would have ended; a saved state that is damaged is
 //! refused; a solve that fails leaves the last good state.
 
+mod state_support;
+
 use meniscus::Error;
 use meniscus::scene::Scene;
 use meniscus::simulation::{Settings, Simulation, state};
@@ -112,4 +114,38 @@ fn a_solve_that_cannot_converge_is_tried_in_shorter_steps_and_leaves_the_last_go
     assert_eq!(simulation.save(), before);
     simulation.load(&after).unwrap();
     assert_eq!(simulation.save(), after, "and what had been done of the frame can be saved too");
+}
+
+/// A number that is none, put into a sound state, whose sums are made right.
+#[test]
+fn a_number_that_is_none_is_found_with_its_cell_and_the_last_good_state_can_be_saved() {
+    for (kind, array) in [("mac", "particle velocity"), ("bcc", "velocity")] {
+        let json = format!(
+            r#"{{"meniscus": 1, "frames": [1, 9], "domain": {{"min": [0, 0, 0], "max": [0.2, 0.2, 0.2]}},
+            "resolution": {{"divisions": 8}}, "simulator": {{"type": "{kind}", "detail": 2}},
+            "initial": [{{"shape": {{"box": {{"min": [0, 0, 0], "max": [0.1, 0.1, 0.2]}}}}}}]}}"#
+        );
+        let scene = Scene::from_json(&json).unwrap();
+        let mut simulation =
+            Simulation::new(&scene, &|_| unreachable!("no meshes"), &Settings::default()).unwrap();
+        simulation.advance_frame(&mut |_| false).unwrap();
+        let good = simulation.save();
+        // The fastest of all surely is liquid.
+        let speeds = state_support::numbers(&good, array);
+        let fastest = (0..speeds.len()).fold(0, |a, b| if speeds[b].abs() > speeds[a].abs() { b } else { a });
+        let bad = state_support::with_number(&good, array, fastest, f64::NAN);
+        assert!(state::check(&bad).is_ok(), "the sums are right");
+        simulation.load(&bad).unwrap();
+        let error = simulation.advance_frame(&mut |_| false).unwrap_err();
+        println!("{kind}: {error}");
+        let Error::Diverged { message, .. } = &error else { panic!("{error:?}") };
+        for part in ["cell", "frame 3", "in substep 1", "s down to"] {
+            assert!(message.contains(part), "{kind}: {message}");
+        }
+        assert_eq!(simulation.frame(), 2);
+        assert!(state::check(&simulation.save()).is_ok(), "what there is can be saved");
+        simulation.load(&good).unwrap();
+        assert_eq!(simulation.save(), good);
+        simulation.advance_frame(&mut |_| false).unwrap();
+    }
 }

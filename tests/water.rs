@@ -177,7 +177,7 @@ fn deep_water_needs_particles_only_near_its_surface() {
 
 #[test]
 fn a_cup_without_thickness_holds_its_water_while_it_tips() {
-    let cup = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/models/cup.obj");
+    let cup = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/scenes/models/cup.obj");
     let cup = meniscus::io::mesh::read(cup).expect("a cup 70 mm wide and 90 mm high");
     let scene = Scene::from_json(
         r#"{"meniscus": 1, "frames": [1, 20],

@@ -18,7 +18,7 @@ pub struct mns_settings {
     /// Bytes that the simulation may hold; 0 for what the scene says, or else no limit. What will not fit is refused
     /// before it starts.
     pub memory_limit: u64,
-    /// Folder that mesh files of the scene are relative to, in UTF-8; NULL if the scene may read no files.
+    /// Folder that mesh files of the scene are relative to and lie in, in UTF-8; NULL if the scene may read no files.
     pub mesh_folder: *const c_char,
     /// Meshes in memory that take the place of files of the same name; may be NULL if mesh_count is 0.
     pub meshes: *const mns_named_mesh,

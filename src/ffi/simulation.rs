@@ -90,7 +90,7 @@ impl HostSettings {
             return Ok(mesh.clone());
         }
         match &self.folder {
-            Some(folder) => io::mesh::read(folder.join(file)),
+            Some(folder) => io::mesh::read(io::confine::Paths::new(folder).find(file)?),
             None => {
                 Err(Error::geometry(file, "no such mesh in memory, and settings name no folder for files"))
             }

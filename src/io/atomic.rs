@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result};
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,6 +28,22 @@ pub fn write_with(path: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> io::R
         return Err(explain(path, &e));
     }
     sync_folder(path)
+}
+
+/// All bytes of a file of at most `most` bytes. A device or a pipe might never end, or never begin, so only files
+/// are read.
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let told = |e: io::Error| Error::io(path, &e);
+    if !std::fs::metadata(path).map_err(told)?.is_file() {
+        return Err(Error::invalid(path.display().to_string(), "is not a file"));
+    }
+    let mut bytes = Vec::new();
+    // One more than allowed tells a file that is too long, also one that grows meanwhile.
+    File::open(path).map_err(told)?.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(told)?;
+    if bytes.len() as u64 > most {
+        return Err(Error::invalid(path.display().to_string(), format!("is longer than {most} bytes")));
+    }
+    Ok(bytes)
 }
 
 /// Make a folder and its parents; one that exists is fine.

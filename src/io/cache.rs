@@ -13,14 +13,15 @@
 //! CACHE/checkpoint/0010.state  all that is needed to go on from a frame
 //! CACHE/summary.json           the whole run
 //! CACHE/preview/*.png          pictures
-//! CACHE/lock                   held while somebody writes
+//! CACHE/lock                   held while somebody writes; CACHE/writer.json says who
 //! ```
 //!
 //! Every file is written by [`super::atomic`], so readers may follow a run while it goes on.
 
 use super::atomic;
-use super::checkpoint;
+use super::checkpoint::{self, Background};
 use super::frame::{frame_name, frame_number};
+use super::lock::CacheLock;
 use super::mesh::{write_obj, write_particles_ply, write_ply};
 use super::usd::{self, UsdFrame};
 use super::vtu::{VtuField, write_lattice};
@@ -28,15 +29,14 @@ use crate::error::{Error, Result};
 use crate::field::Particles;
 use crate::geometry::{Attribute, TriMesh};
 use crate::scene::{Fps, Look, Scene, SimulatorType, SurfaceFormat};
-use crate::simulation::CellsView;
+use crate::simulation::{CellsView, state};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 /// The version of the cache layout.
 pub const CACHE_VERSION: u32 = 1;
-/// Folders whose files are named by frames.
+/// Folders whose files are named by frames; those of solids that deform lie below `colliders`.
 const FRAME_FOLDERS: [&str; 4] = ["surface", "particles", "cells", "report"];
 
 /// Endings of the files in them.
@@ -66,9 +66,12 @@ pub struct Manifest {
     #[serde(default)]
     pub cells: bool,
     pub colliders: Vec<ManifestCollider>,
-    /// The CRC-32 of each file of a frame, by its path in the cache.
+    /// The CRC-32 of each file of a frame, of the scene and of each solid, by its path in the cache.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sums: BTreeMap<String, u32>,
+    /// The CRC-32 of each mesh that the scene names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, u32>,
 }
 
 /// A solid in a cache.
@@ -96,7 +99,31 @@ impl Manifest {
             cells: scene.outputs.cells && scene.simulator.kind == SimulatorType::Bcc,
             colliders: Vec::new(),
             sums: BTreeMap::new(),
+            inputs: BTreeMap::new(),
         }
+    }
+
+    /// Replace the manifest of a cache.
+    pub fn write(&self, cache: &Path) -> Result<()> {
+        write_json(&cache.join("manifest.json"), self)
+    }
+
+    /// Forget frames, which are then simulated again by a run that goes on.
+    pub fn forget(&mut self, frames: &[i64]) {
+        self.frames.retain(|f| !frames.contains(f));
+        let gone: Vec<String> = frames.iter().map(|f| format!("/{}.", frame_name(*f))).collect();
+        self.sums.retain(|file, _| !gone.iter().any(|g| file.contains(g)));
+    }
+
+    /// The files that a frame must have, by their paths in the cache.
+    pub fn files_of(&self, frame: i64) -> Vec<String> {
+        let stem = format!("/{}.", frame_name(frame));
+        let mut files: Vec<String> = self.sums.keys().filter(|k| k.contains(&stem)).cloned().collect();
+        files.push(format!("report/{}.json", frame_name(frame)));
+        files.extend(extension(self.surface).map(|e| format!("surface/{}.{e}", frame_name(frame))));
+        files.sort();
+        files.dedup();
+        files
     }
 
     /// Read the manifest of a cache.
@@ -158,7 +185,9 @@ pub fn extension(format: SurfaceFormat) -> Option<&'static str> {
 pub struct CacheWriter {
     folder: PathBuf,
     manifest: Manifest,
-    _lock: File,
+    checkpoints: Background,
+    // Last, so that nobody else writes before everything is done.
+    _lock: CacheLock,
 }
 
 impl CacheWriter {
@@ -166,7 +195,7 @@ impl CacheWriter {
     /// refused unless `overwrite`, which removes the frames of the run before and nothing else.
     pub fn create(folder: &Path, scene: &Scene, scene_text: &str, overwrite: bool) -> Result<Self> {
         atomic::create_folder(folder)?;
-        let lock = lock(folder)?;
+        let lock = CacheLock::take(folder)?;
         let mut present = frames_present(folder)?;
         if !present.is_empty() && !overwrite {
             let message = format!(
@@ -175,14 +204,18 @@ impl CacheWriter {
             );
             return Err(Error::invalid(folder.display().to_string(), message));
         }
-        let writer = CacheWriter { folder: folder.into(), manifest: Manifest::new(scene), _lock: lock };
+        let checkpoints = Background::new(folder);
+        let manifest = Manifest::new(scene);
+        let mut writer = CacheWriter { folder: folder.into(), manifest, checkpoints, _lock: lock };
         present.extend(checkpoint::all(folder).into_iter().map(|c| c.1));
+        present.extend(solids_present(folder));
         // An empty manifest goes first, so that no reader takes a removed frame for a whole one.
         writer.write_manifest()?;
         for file in present {
             std::fs::remove_file(&file).map_err(|e| atomic::explain(&file, &e))?;
         }
         atomic::write(&folder.join("scene.json"), scene_text.as_bytes())?;
+        writer.note_sum("scene.json")?;
         for name in FRAME_FOLDERS {
             let wanted = match name {
                 "surface" => scene.outputs.surface != SurfaceFormat::None,
@@ -203,24 +236,46 @@ impl CacheWriter {
         if !folder.join("manifest.json").exists() {
             return Ok(None);
         }
-        let lock = lock(folder)?;
+        let lock = CacheLock::take(folder)?;
         let mut manifest = Manifest::read(folder)?;
         checkpoint::check_same(folder, scene)?;
         manifest.range = scene.frames;
         // They are listed again as the run begins.
         manifest.colliders.clear();
-        Ok(Some(CacheWriter { folder: folder.into(), manifest, _lock: lock }))
+        let torn = |f: &i64| manifest.files_of(*f).iter().any(|file| !folder.join(file).is_file());
+        let torn: Vec<i64> = manifest.frames.iter().copied().filter(torn).collect();
+        manifest.forget(&torn);
+        let checkpoints = Background::new(folder);
+        Ok(Some(CacheWriter { folder: folder.into(), manifest, checkpoints, _lock: lock }))
+    }
+
+    /// Note the sums of the meshes that the run reads; a run that goes on must read the same.
+    pub fn note_inputs(&mut self, inputs: &BTreeMap<String, u32>) -> Result<()> {
+        let before = &self.manifest.inputs;
+        let changed = inputs.iter().find(|(file, sum)| before.get(*file).is_some_and(|b| b != *sum));
+        if let Some((file, _)) = changed {
+            let message = format!(
+                "{file} has changed since the run in it began: choose another folder with -o, or add --overwrite"
+            );
+            return Err(Error::invalid(self.folder.display().to_string(), message));
+        }
+        self.manifest.inputs.clone_from(inputs);
+        self.write_manifest()
+    }
+
+    /// The first frame of a range that is not whole.
+    pub fn first_missing(&self, [first, last]: [i64; 2]) -> Option<i64> {
+        (first..=last).find(|f| self.manifest.frames.binary_search(f).is_err())
     }
 
     /// Take over the frames of another cache up to a frame, as links where the disk allows it.
     pub fn adopt(&mut self, other: &Path, last: i64) -> Result<()> {
         let manifest = Manifest::read(other)?;
         for frame in manifest.frames.iter().copied().filter(|f| *f <= last) {
-            for name in FRAME_FOLDERS {
-                for ending in ENDINGS {
-                    let file = Path::new(name).join(frame_name(frame)).with_extension(ending);
-                    checkpoint::link(&other.join(&file), &self.folder.join(&file))?;
-                }
+            for file in frame_files(other, frame) {
+                let to = self.folder.join(&file);
+                atomic::create_folder(to.parent().unwrap_or(&self.folder))?;
+                checkpoint::link(&other.join(&file), &to)?;
             }
             self.sum_up(frame)?;
             if let Err(at) = self.manifest.frames.binary_search(&frame) {
@@ -232,23 +287,25 @@ impl CacheWriter {
 
     /// Note the sums of the files of a frame.
     fn sum_up(&mut self, frame: i64) -> Result<()> {
-        for file in frame_files(&self.folder, frame) {
-            let path = self.folder.join(&file);
-            let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, &e))?;
-            self.manifest.sums.insert(file, crc32fast::hash(&bytes));
-        }
+        frame_files(&self.folder, frame).iter().try_for_each(|file| self.note_sum(file))
+    }
+
+    fn note_sum(&mut self, file: &str) -> Result<()> {
+        let path = self.folder.join(file);
+        let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, &e))?;
+        self.manifest.sums.insert(file.into(), crc32fast::hash(&bytes));
         Ok(())
     }
 
-    /// Write what is needed to go on from a frame; of older ones the newest `keep` stay, all if it is 0.
-    pub fn write_checkpoint(&self, frame: i64, state: &[u8], keep: usize) -> Result<()> {
-        let path = checkpoint::file(&self.folder, frame);
-        atomic::create_folder(&self.folder.join(checkpoint::FOLDER))?;
-        atomic::write(&path, state)?;
-        if keep > 0 {
-            checkpoint::prune(&self.folder, frame, keep)?;
-        }
-        Ok(())
+    /// Begin to write what is needed to go on from a frame, beside the simulation; of older ones the newest `keep`
+    /// stay, all if it is 0.
+    pub fn write_checkpoint(&mut self, frame: i64, state: state::Writer, keep: usize) -> Result<()> {
+        self.checkpoints.write(frame, state, keep)
+    }
+
+    /// Wait until all checkpoints are written.
+    pub fn finish_checkpoints(&mut self) -> Result<()> {
+        self.checkpoints.wait()
     }
 
     /// Write a frame as USD, and the stage that shows all of them.
@@ -281,6 +338,7 @@ impl CacheWriter {
         let collider = ManifestCollider { name: name.into(), look, deforming };
         if !deforming {
             self.write_mesh(&Manifest::collider_file(&self.folder, &collider, 0), SurfaceFormat::Ply, mesh)?;
+            self.note_sum(&format!("colliders/{name}.ply"))?;
         }
         self.manifest.colliders.retain(|c| c.name != name);
         self.manifest.colliders.push(collider);
@@ -322,7 +380,7 @@ impl CacheWriter {
 
     /// Write the report of a frame and list the frame: from here on it is whole.
     pub fn finish_frame(&mut self, frame: i64, report: &impl Serialize) -> Result<()> {
-        self.write_json(&Manifest::report_file(&self.folder, frame), report)?;
+        write_json(&Manifest::report_file(&self.folder, frame), report)?;
         self.sum_up(frame)?;
         if let Err(at) = self.manifest.frames.binary_search(&frame) {
             self.manifest.frames.insert(at, frame);
@@ -332,17 +390,11 @@ impl CacheWriter {
 
     /// Write the summary of the run.
     pub fn write_summary(&self, summary: &impl Serialize) -> Result<()> {
-        self.write_json(&self.folder.join("summary.json"), summary)
+        write_json(&self.folder.join("summary.json"), summary)
     }
 
     fn write_manifest(&self) -> Result<()> {
-        self.write_json(&self.folder.join("manifest.json"), &self.manifest)
-    }
-
-    fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<()> {
-        let text =
-            serde_json::to_string_pretty(value).map_err(|e| Error::invalid("report", e.to_string()))?;
-        atomic::write(path, (text + "\n").as_bytes())
+        self.manifest.write(&self.folder)
     }
 
     fn write_mesh(&self, path: &Path, format: SurfaceFormat, mesh: &TriMesh) -> Result<()> {
@@ -356,44 +408,39 @@ impl CacheWriter {
     }
 }
 
-/// The lock of a cache, held until it is dropped, for those who change a cache without writing frames.
-#[derive(Debug)]
-pub struct CacheLock {
-    _file: File,
+fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value).map_err(|e| Error::invalid("report", e.to_string()))?;
+    atomic::write(path, (text + "\n").as_bytes())
 }
 
-impl CacheLock {
-    /// Take it, or say who has it.
-    pub fn take(folder: &Path) -> Result<Self> {
-        lock(folder).map(|file| CacheLock { _file: file })
-    }
+/// Folders of a cache with a file for each frame.
+fn frame_folders(cache: &Path) -> Vec<String> {
+    let mut folders: Vec<String> = FRAME_FOLDERS.map(String::from).to_vec();
+    let entries = std::fs::read_dir(cache.join("colliders")).into_iter().flatten().flatten();
+    let deforming = entries.filter(|e| e.path().is_dir()).filter_map(|e| e.file_name().into_string().ok());
+    folders.extend(deforming.map(|name| format!("colliders/{name}")));
+    folders.sort();
+    folders
 }
 
-fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join("lock");
-    let file =
-        File::options().create(true).append(true).open(&path).map_err(|e| atomic::explain(&path, &e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Busy {
-            what: folder.display().to_string(),
-            message: "another run is writing to it; wait for it or choose another folder with -o".into(),
-        }),
-        Err(TryLockError::Error(e)) => Err(atomic::explain(&path, &e)),
-    }
+/// Solids in their rest pose that an earlier run left.
+fn solids_present(cache: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(cache.join("colliders")).into_iter().flatten().flatten();
+    entries.map(|e| e.path()).filter(|p| p.is_file() && p.extension().is_some_and(|e| e == "ply")).collect()
 }
 
 /// The files of a frame that are there, by their paths in the cache.
 pub fn frame_files(cache: &Path, frame: i64) -> Vec<String> {
-    let named = |folder: &&str, ending: &&str| format!("{folder}/{}.{ending}", frame_name(frame));
-    let all = FRAME_FOLDERS.iter().flat_map(|f| ENDINGS.iter().map(move |e| named(f, e)));
+    let named = |folder: &String, ending: &&str| format!("{folder}/{}.{ending}", frame_name(frame));
+    let folders = frame_folders(cache);
+    let all = folders.iter().flat_map(|f| ENDINGS.iter().map(move |e| named(f, e)));
     all.filter(|file| cache.join(file).is_file()).collect()
 }
 
 /// Files of frames that an earlier run left, of whatever extension that runs write.
 fn frames_present(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for name in FRAME_FOLDERS {
+    for name in frame_folders(folder) {
         let entries = match std::fs::read_dir(folder.join(name)) {
             Ok(entries) => entries,
             Err(_) => continue,
@@ -445,6 +492,32 @@ mod tests {
         );
         assert!(Manifest::collider_file(&dir, &manifest.colliders[0], 1).exists());
         std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn solids_that_deform_go_with_their_frames() {
+        let (dir, other) = (folder("deform"), folder("deform_branch"));
+        let mut cache = CacheWriter::create(&dir, &scene(), "{}", false).unwrap();
+        cache.write_collider("cloth", Look::Solid, true, &triangle()).unwrap();
+        for frame in [1, 2] {
+            cache.write_surface(frame, &triangle()).unwrap();
+            cache.write_deformed(frame, "cloth", &triangle()).unwrap();
+            cache.finish_frame(frame, &0).unwrap();
+        }
+        assert!(Manifest::read(&dir).unwrap().sums.contains_key("colliders/cloth/0002.ply"));
+        let mut branch = CacheWriter::create(&other, &scene(), "{}", false).unwrap();
+        branch.adopt(&dir, 1).unwrap();
+        assert!(other.join("colliders/cloth/0001.ply").exists());
+        assert!(!other.join("colliders/cloth/0002.ply").exists());
+        drop((cache, branch));
+        // What is not there any more is simulated again; an overwritten run leaves nothing of the old solids.
+        std::fs::remove_file(dir.join("colliders/cloth/0002.ply")).unwrap();
+        let again = Manifest::read(&dir).unwrap();
+        assert!(again.files_of(2).contains(&"colliders/cloth/0002.ply".to_string()));
+        drop(CacheWriter::create(&dir, &scene(), "{}", true).unwrap());
+        assert!(!dir.join("colliders/cloth/0001.ply").exists());
+        std::fs::remove_dir_all(dir).unwrap();
+        std::fs::remove_dir_all(other).unwrap();
     }
 
     #[test]

@@ -4,12 +4,17 @@
 //! every array, so that a damaged one is noticed and an older one is taken. A run may go on only with the
 //! scene that began it; what does not change the liquid (the last frame, threads, memory, how often a
 //! checkpoint is written, where the cache lies) may be another.
+//!
+//! The simulation waits only while its state is copied: sums, writing and flushing are done by a thread of their own,
+//! one checkpoint at a time. What that thread could not do is told with the next checkpoint or at the end.
 
 use super::atomic;
 use super::frame::{frame_name, frame_number};
 use crate::error::{Error, Result};
 use crate::scene::Scene;
+use crate::simulation::state;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 /// The folder of checkpoints in a cache.
 pub const FOLDER: &str = "checkpoint";
@@ -41,6 +46,48 @@ pub fn prune(cache: &Path, last: i64, keep: usize) -> Result<Vec<i64>> {
         gone.push(frame);
     }
     Ok(gone)
+}
+
+/// Writes checkpoints beside the simulation.
+#[derive(Debug)]
+pub(super) struct Background {
+    cache: PathBuf,
+    busy: Option<JoinHandle<Result<()>>>,
+}
+
+impl Background {
+    pub fn new(cache: &Path) -> Self {
+        Background { cache: cache.into(), busy: None }
+    }
+
+    /// Begin to write a state, after the one before it; of older ones the newest `keep` stay, all if it is 0.
+    pub fn write(&mut self, frame: i64, state: state::Writer, keep: usize) -> Result<()> {
+        self.wait()?;
+        let cache = self.cache.clone();
+        let work = move || {
+            atomic::create_folder(&cache.join(FOLDER))?;
+            atomic::write(&file(&cache, frame), &state.finish())?;
+            if keep > 0 { prune(&cache, frame, keep).map(|_| ()) } else { Ok(()) }
+        };
+        let thread = std::thread::Builder::new().name("checkpoint".into()).spawn(work);
+        // Without a thread the state would be lost with it, so this is no small matter.
+        self.busy = Some(thread.map_err(|e| Error::io(&self.cache, &e))?);
+        Ok(())
+    }
+
+    /// Wait until everything is written.
+    pub fn wait(&mut self) -> Result<()> {
+        let Some(thread) = self.busy.take() else { return Ok(()) };
+        let died = |_| Err(Error::invalid("checkpoint", "the thread that writes it has died"));
+        thread.join().unwrap_or_else(died)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // Whoever cares for errors has waited.
+        let _ = self.wait();
+    }
 }
 
 /// Whether the run in a cache is a run of this scene.

@@ -1,11 +1,12 @@
 //! Whether a cache is what its manifest says.
 //!
 //! Every file of a frame must have the sum that was noted when the frame was listed; caches of older versions
-//! have no sums, and there files must at least be readable. Checkpoints carry their own sums. What an
-//! interrupted writer left under a temporary name is no fault but is told.
+//! have no sums, and there files must at least be readable. The same holds for the scene and for solids. Checkpoints
+//! carry their own sums; the summary must be readable. What an interrupted writer left under a temporary name is no
+//! fault but is told. Pages and pictures are made from the rest and are not looked at.
 
 use super::cache::{Manifest, frame_files};
-use super::frame::frame_name;
+use super::frame::frame_number;
 use super::{checkpoint, mesh, usd};
 use crate::error::{Error, Result};
 use crate::simulation::state;
@@ -39,6 +40,10 @@ pub fn verify(cache: &Path) -> Result<Findings> {
             found.frames.push(*frame);
         }
     }
+    let of_a_frame = |file: &str| file.rsplit('/').next().is_some_and(is_frame_file) && file.contains('/');
+    let constant = manifest.sums.keys().filter(|f| !of_a_frame(f)).cloned();
+    let summary = cache.join("summary.json").exists().then(|| "summary.json".to_string());
+    constant.chain(summary).for_each(|file| file_is_whole(cache, &manifest, file, &mut found));
     for (frame, path) in checkpoint::all(cache) {
         let checked = read(&path, &mut found).and_then(|b| state::check(&b).map_err(|e| e.to_string()));
         match checked {
@@ -51,24 +56,41 @@ pub fn verify(cache: &Path) -> Result<Findings> {
     Ok(found)
 }
 
+/// Unlist the frames that were found damaged and remove damaged checkpoints, so that a run that goes on makes them
+/// again. The caller holds the lock of the cache.
+pub fn mend(cache: &Path, found: &Findings) -> Result<()> {
+    let mut manifest = Manifest::read(cache)?;
+    manifest.forget(&found.frames);
+    manifest.write(cache)?;
+    for (frame, path) in checkpoint::all(cache) {
+        if !found.checkpoints.contains(&frame) {
+            std::fs::remove_file(&path).map_err(|e| Error::io(&path, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is named by a frame.
+fn is_frame_file(name: &str) -> bool {
+    name.split('.').next().and_then(frame_number).is_some()
+}
+
 fn frame_is_whole(cache: &Path, manifest: &Manifest, frame: i64, found: &mut Findings) {
-    let mut wanted: Vec<String> = vec![format!("report/{}.json", frame_name(frame))];
-    wanted.extend(manifest.surface_file(cache, frame).map(|p| name(cache, &p)));
-    let stem = format!("/{}.", frame_name(frame));
-    wanted.extend(manifest.sums.keys().filter(|k| k.contains(&stem)).cloned());
+    let mut wanted = manifest.files_of(frame);
     wanted.extend(frame_files(cache, frame));
     wanted.sort();
     wanted.dedup();
-    for file in wanted {
-        let path = cache.join(&file);
-        let checked = read(&path, found).and_then(|bytes| match manifest.sums.get(&file) {
-            Some(sum) if crc32fast::hash(&bytes) != *sum => Err("it has changed since it was written".into()),
-            Some(_) => Ok(()),
-            None => readable(&file, &bytes),
-        });
-        if let Err(message) = checked {
-            found.damaged.push((file, message));
-        }
+    wanted.into_iter().for_each(|file| file_is_whole(cache, manifest, file, found));
+}
+
+fn file_is_whole(cache: &Path, manifest: &Manifest, file: String, found: &mut Findings) {
+    let checked = read(&cache.join(&file), found).and_then(|bytes| match manifest.sums.get(&file) {
+        Some(sum) if crc32fast::hash(&bytes) != *sum => Err("it has changed since it was written".into()),
+        Some(_) => Ok(()),
+        None => readable(&file, &bytes),
+    });
+    if let Err(message) = checked {
+        found.damaged.push((file, message));
     }
 }
 

@@ -478,6 +478,7 @@ impl Bodies {
         }
         let numbers = from.f64s("bodies")?;
         let numbers = from.expect("bodies", numbers, SAVED * self.all.len())?;
+        let numbers = from.finite("bodies", numbers)?;
         let read = |n: &[f64]| BodyState {
             pose: Pose {
                 // The saved quaternion is a unit one; to normalise it again would change bits.

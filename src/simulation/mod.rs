@@ -15,6 +15,7 @@ mod feed;
 mod forces;
 mod form;
 mod geometry;
+mod ground;
 mod keys;
 pub mod liquid;
 mod mac;
@@ -40,9 +41,11 @@ use crate::solver::rigid::Six;
 use bcc::{Bcc, BccOptions};
 use bodies::Bodies;
 use clock::{Clock, MANY_SUBSTEPS};
+use estimate::Meshes;
 use feed::Feed;
 use forces::Forces;
 use form::Object;
+use ground::Ground;
 use liquid::{Amount, Inflow, Liquid, Outflow, Step};
 use mac::{InitialVolume, Mac, MacOptions};
 use paint::{Coat, Paint};
@@ -126,14 +129,14 @@ impl Simulation {
         // The host goes before the scene.
         let memory_limit = settings.memory_limit.or(scene.memory_limit.map(|gb| (gb * 1e9) as u64));
         let settings = Settings { memory_limit, ..settings.clone() };
-        check_memory(&scene, &settings)?;
+        estimate::check(&scene, &settings, Meshes::Least)?;
         let pool = Pool::new(settings.threads.or(scene.threads.map(|t| t as usize)))?;
         let files = read_files(&scene, meshes)?;
+        let read = |file: &str| files.get(file).cloned().ok_or_else(|| Error::geometry(file, "no such mesh"));
+        estimate::check(&scene, &settings, Meshes::Read(&read))?;
         let frame = scene.frames[0];
         // Distances are measured in the pool too: nothing may wake threads that the host has not granted.
         let (world, bodies, sources, sinks, feeds, liquid, volume) = pool.install(|| {
-            let read =
-                |file: &str| files.get(file).cloned().ok_or_else(|| Error::geometry(file, "no such mesh"));
             let loader = Loader { scene: &scene, meshes: &read };
             let mut world = World::new(&scene, &loader)?;
             let bodies = Bodies::new(&loader)?;
@@ -259,22 +262,33 @@ impl Simulation {
 
     /// The complete state as bytes; a simulation of the same scene continues from it bit for bit.
     pub fn save(&self) -> Vec<u8> {
-        let mut out = Writer::new();
+        self.copy().finish()
+    }
+
+    /// A copy of the complete state, to be finished on any thread while the simulation goes on.
+    pub fn copy(&self) -> Writer {
+        let mut out = Writer::with_room(self.liquid.bytes());
+        Ground::of(&self.scene).save(&mut out);
         out.u64s("frame", &[self.frame as u64]);
         out.f64s("due", &self.due);
         out.f64s("unfinished", self.unfinished.as_ref().map(Clock::state).as_ref().map_or(&[], |s| s));
         self.bodies.save(&mut out);
         self.liquid.save(&mut out);
-        out.finish()
+        out
     }
 
     /// Continue from saved bytes. On an error the simulation is as it was.
     pub fn load(&mut self, bytes: &[u8]) -> Result<()> {
         let mut from = Reader::new(bytes)?;
+        Ground::of(&self.scene).check(&Ground::load(&mut from)?)?;
         let frame = from.u64s("frame")?;
         let frame = from.expect("frame", frame, 1)?[0] as i64;
+        if frame.unsigned_abs() > 1 << 40 {
+            return Err(Error::invalid("saved state", format!("there is no frame {frame}")));
+        }
         let due = from.f64s("due")?;
         let due = from.expect("due", due, self.due.len())?;
+        let due = from.finite("due", due)?;
         let unfinished = self.read_clock(&mut from)?;
         let states = self.bodies.load(&mut from)?;
         self.feed_end(frame)?;
@@ -310,9 +324,14 @@ impl Simulation {
         })
     }
 
-    /// How big a scene will be, from its description alone.
+    /// How big a scene will be at most, from its description alone; liquid in meshes may fill the domain.
     pub fn estimate(scene: &Scene) -> Estimate {
-        estimate::estimate(&scene.to_si())
+        estimate::estimate(&scene.to_si(), Meshes::Most).unwrap_or_default()
+    }
+
+    /// How big a scene will be, with its meshes at hand.
+    pub fn estimate_with(scene: &Scene, meshes: &MeshSource) -> Result<Estimate> {
+        estimate::estimate(&scene.to_si(), Meshes::Read(meshes))
     }
 }
 
@@ -499,7 +518,7 @@ impl FrameWork<'_> {
         // A substep holds the old and the new state, and the matrix of the solve between them.
         let needed = 3 * self.liquid.bytes() as u64;
         match self.settings.memory_limit {
-            Some(limit) if needed > limit => Err(out_of_memory("the next step", needed, limit)),
+            Some(limit) if needed > limit => Err(estimate::out_of_memory("the next step", needed, limit)),
             _ => Ok(()),
         }
     }
@@ -672,20 +691,4 @@ fn bcc_options(scene: &Scene) -> BccOptions {
         blend: o.flip_blend,
         markers: o.particles_per_cell as usize,
     }
-}
-
-fn out_of_memory(what: &str, needed: u64, limit: u64) -> Error {
-    Error::Memory {
-        what: what.to_string(),
-        needed_mb: needed >> 20,
-        limit_mb: limit >> 20,
-        fix: "use larger cells or raise the limit".to_string(),
-    }
-}
-
-fn check_memory(scene: &Scene, settings: &Settings) -> Result<()> {
-    let needed = estimate::estimate(scene).memory_bytes;
-    // Without a limit, refuse only what no machine has: it would not fail but never end.
-    let limit = settings.memory_limit.unwrap_or(1 << 42);
-    if needed > limit { Err(out_of_memory("the scene", needed, limit)) } else { Ok(()) }
 }

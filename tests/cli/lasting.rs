@@ -104,6 +104,140 @@ fn damage_in_a_cache_is_found_and_named() {
 }
 
 #[test]
+fn damaged_frames_are_mended_by_going_on_from_before_them() {
+    let folder = Folder::new("mend");
+    folder.write("scene.json", scene(6));
+    let run = ["run", "scene.json", "-o", "out", "--no-report"];
+    expect(&folder.run(&run), 0, &[]);
+    let verify = |more: &[&str]| folder.run(&[&["cache", "verify", "out"][..], more].concat());
+    let resume = || folder.run(&[&run[..], &["--resume"]].concat());
+    // Frame 2 lies before the three checkpoints that are kept, frame 5 after two of them.
+    for (file, damage) in
+        [("surface/0005.ply", true), ("surface/0002.ply", true), ("surface/0004.ply", false)]
+    {
+        let name = format!("out/{file}");
+        let whole = bytes_of(&folder, &name);
+        let mut bad = whole.clone();
+        let middle = bad.len() / 2;
+        bad[middle] ^= 1;
+        if damage {
+            folder.write(&name, bad);
+            expect(&verify(&[]), 3, &["1 files are damaged", "--mend", "--resume"]);
+            expect(&verify(&["--mend"]), 0, &[]);
+        } else {
+            // What is missing is noticed without reading everything.
+            fs::remove_file(folder.0.join(&name)).unwrap();
+        }
+        expect(&resume(), 0, &[]);
+        assert!(bytes_of(&folder, &name) == whole, "{file} is another now");
+        expect(&verify(&[]), 0, &[]);
+    }
+    // A solid or the scene may be damaged as well; the scene cannot be made again from anything.
+    folder.write("out/scene.json", "{}");
+    expect(&verify(&["--mend"]), 3, &["--overwrite"]);
+}
+
+#[test]
+fn a_run_goes_on_only_with_the_meshes_and_cells_that_began_it() {
+    let folder = Folder::new("other");
+    let rock = r#""colliders": [{"name": "rock", "shape": {"mesh": {"file": "rock.obj"}}}], "initial""#;
+    let obj = "v .6 0 .4\nv .8 0 .4\nv .7 .2 .5\nv .7 0 .6\nf 1 3 2\nf 2 3 4\nf 1 4 3\nf 1 2 4\n";
+    folder.write("rock.obj", obj);
+    folder.write("scene.json", scene(3).replace("\"initial\"", rock));
+    let run = ["run", "scene.json", "--no-report", "-o"];
+    expect(&folder.run(&[&run[..], &["out"]].concat()), 0, &[]);
+    let more = ["--set", "frames=[1,4]"];
+    folder.write("rock.obj", obj.replace(".2 .5", ".3 .5"));
+    expect(&folder.run(&[&run[..], &["out", "--resume"], &more].concat()), 2, &["rock.obj has changed"]);
+    // A branch may have another rock, but not other cells.
+    let branch = |name, change: &[&str]| {
+        let words = [&run[..], &[name, "--branch", "out"], &more, change].concat();
+        folder.run(&words)
+    };
+    expect(&branch("rocky", &[]), 0, &[]);
+    expect(&branch("fine", &["--set", "resolution.divisions=14"]), 2, &["width of cells"]);
+    expect(&branch("lower", &["--set", "domain.min=[0,-0.02,0]"]), 2, &["saved state", "same"]);
+    expect(&branch("bcc", &["--set", "simulator.type=bcc"]), 2, &["simulator.type"]);
+    folder.write("rock.obj", obj);
+    expect(&folder.run(&[&run[..], &["out", "--resume"], &more].concat()), 0, &[]);
+}
+
+#[test]
+fn too_little_memory_on_the_way_leaves_a_checkpoint() {
+    let folder = Folder::new("memory");
+    // Points that no triangle uses are in no estimate; four million of them are a hundred megabytes.
+    let mut obj =
+        String::from("v .6 0 .4\nv .8 0 .4\nv .7 .2 .5\nv .7 0 .6\nf 1 3 2\nf 2 3 4\nf 1 4 3\nf 1 2 4\n");
+    obj += &"v 0 0 0\n".repeat(4_000_000);
+    folder.write("rock.obj", obj);
+    let rock = r#""colliders": [{"name": "rock", "shape": {"mesh": {"file": "rock.obj"}}}], "initial""#;
+    folder.write("scene.json", with("\"initial\"", rock));
+    let run = ["run", "scene.json", "-o", "out", "--no-report", "--memory"];
+    expect(&folder.run(&[&run[..], &["0.15"]].concat()), 3, &["the run", "MB"]);
+    assert!(folder.0.join("out/checkpoint/0001.state").exists());
+    expect(&folder.run(&[&run[..], &["2", "--resume"]].concat()), 0, &[]);
+    let summary: serde_json::Value = serde_json::from_slice(&bytes_of(&folder, "out/summary.json")).unwrap();
+    assert!(
+        summary["peak_memory_bytes"].as_u64().unwrap() > 150_000_000,
+        "the process counts, not its arrays"
+    );
+}
+
+#[test]
+fn a_disk_that_was_full_is_gone_on_with() {
+    let folder = Folder::new("freed");
+    folder.write("scene.json", scene(8));
+    expect(&folder.run(&["run", "scene.json", "-o", "whole", "--no-report"]), 0, &[]);
+    // A disk of our own with something else on it; needs user namespaces, which some machines forbid.
+    let script = format!(
+        "mkdir disk && mount -t tmpfs -o size=8m none disk && dd if=/dev/zero of=disk/ballast bs=1k count=7700 status=none; \
+         {MENISCUS} run scene.json -o disk/out --no-report --resume; echo code $?; ls -A disk/out disk/out/* | grep tmp; \
+         rm disk/ballast; {MENISCUS} run scene.json -o disk/out --no-report --resume; echo code $?; cp -r disk/out out"
+    );
+    let output = Command::new("unshare").args(["-rm", "sh", "-c", &script]).current_dir(&folder.0).output();
+    let said = match &output {
+        Ok(o) if !text(&o.stderr).contains("unshare:") && !text(&o.stderr).contains("mount:") => {
+            text(&o.stdout)
+        }
+        _ => return println!("skipped: no user namespaces here"),
+    };
+    let errors = output.map(|o| text(&o.stderr)).unwrap_or_default();
+    assert!(said.contains("code 3") && said.contains("code 0") && !said.contains(".tmp"), "{said}\n{errors}");
+    assert!(errors.contains("disk is full"), "{errors}");
+    for file in ["checkpoint/0008.state", "surface/0001.ply", "surface/0008.ply"] {
+        let same = bytes_of(&folder, &format!("out/{file}")) == bytes_of(&folder, &format!("whole/{file}"));
+        assert!(same, "{file} is another");
+    }
+}
+
+/// Whole short runs of both simulators: other numbers of threads, and a machine without wide instructions.
+#[test]
+fn threads_and_processors_make_no_difference() {
+    let folder = Folder::new("same");
+    for (kind, frames) in [("mac", 4), ("bcc", 3)] {
+        folder.write("scene.json", scene(frames));
+        let mut expected: Option<Vec<u8>> = None;
+        for (threads, tunables) in [
+            (1, ""),
+            (2, ""),
+            (3, ""),
+            (4, ""),
+            (8, ""),
+            (2, "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"),
+        ] {
+            let out = format!("{kind}_{threads}_{}", tunables.len());
+            let words = ["run", "scene.json", "--no-report", "-o", &out, "--threads", &threads.to_string()];
+            let set = ["--set", &format!("simulator.type={kind}"), "--progress", "none"];
+            let mut command = folder.command(&[&words[..], &set].concat());
+            expect(&command.env("GLIBC_TUNABLES", tunables).output().unwrap(), 0, &[]);
+            let end = bytes_of(&folder, &format!("{out}/checkpoint/{frames:04}.state"));
+            let first = expected.get_or_insert_with(|| end.clone());
+            assert!(*first == end, "{kind} with {threads} threads and \"{tunables}\" ended otherwise");
+        }
+    }
+}
+
+#[test]
 fn old_checkpoints_go_by_themselves() {
     let folder = Folder::new("prune");
     folder.write("scene.json", scene(7));

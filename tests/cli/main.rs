@@ -3,6 +3,7 @@
 mod farm;
 mod lasting;
 mod pages;
+mod paths;
 mod words;
 
 use std::fs;
@@ -248,23 +249,30 @@ fn a_signal_stops_within_a_second_and_leaves_whole_frames() {
             assert!(mesh.is_ok_and(|m| !m.is_empty()), "frame {frame} is not whole");
         }
         assert!(folder.files().iter().all(|f| !f.ends_with(".tmp")));
+        let checkpoints = fs::read_dir(folder.0.join("out/checkpoint")).unwrap().count();
+        assert!(checkpoints > 0, "it can go on from where it was stopped");
     }
 }
 
 #[test]
 fn two_runs_do_not_share_a_folder() {
     let folder = Folder::new("two");
-    folder.write("scene.json", with("[1, 4]", "[1, 100000]"));
+    folder.write("scene.json", with("[1, 4]", "[1, 20]"));
+    expect(&folder.run(&["run", "scene.json", "-o", "alone", "--no-report"]), 0, &[]);
     let mut first = folder
-        .command(&["run", "scene.json", "-o", "out", "--progress", "none"])
+        .command(&["run", "scene.json", "-o", "out", "--progress", "none", "--no-report"])
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     wait_for_frames(&folder, &mut first, 1);
     let second = folder.run(&["run", "scene.json", "-o", "out", "--overwrite"]);
-    first.kill().unwrap();
-    first.wait().unwrap();
-    expect(&second, 3, &["in use", "another run"]);
+    expect(&second, 3, &["in use", "another run, process"]);
+    assert!(first.wait().unwrap().success());
+    for frame in 1..=20 {
+        let name = format!("surface/{frame:04}.ply");
+        let same = bytes_of(&folder, &format!("out/{name}")) == bytes_of(&folder, &format!("alone/{name}"));
+        assert!(same, "the second writer changed {name}");
+    }
 }
 
 #[test]

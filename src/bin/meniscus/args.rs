@@ -89,6 +89,12 @@ pub struct SceneArgs {
     /// Change a value of the scene, as liquids[0].viscosity=12; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
+    /// A folder beside the scene's own that its meshes and its cache may be in; may be repeated
+    #[arg(long, value_name = "FOLDER")]
+    pub allow_path: Vec<PathBuf>,
+    /// Where a folder that the scene names stands on this machine, as P:/show=/mnt/show; may be repeated
+    #[arg(long, value_name = "FROM=TO")]
+    pub path_map: Vec<String>,
 }
 
 /// What the machine may give.

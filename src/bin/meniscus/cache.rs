@@ -5,7 +5,8 @@ use super::presets::print_json;
 use super::terminal::{bytes, say};
 use clap::{Args, Subcommand, ValueEnum};
 use meniscus::geometry::TriMesh;
-use meniscus::io::cache::{CacheLock, Manifest, extension};
+use meniscus::io::cache::{Manifest, extension};
+use meniscus::io::lock::CacheLock;
 use meniscus::io::usd::{self, UsdFrame};
 use meniscus::io::{atomic, checkpoint, mesh, verify};
 use meniscus::scene::{Fps, SurfaceFormat};
@@ -29,10 +30,13 @@ enum CacheCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Read every file of a cache and compare it with the sums in the manifest; exit code 3 if one is damaged
+    /// Read the frames, solids, scene and checkpoints of a cache and compare them with their sums; exit code 3 if one is damaged
     Verify {
         /// The cache
         cache: PathBuf,
+        /// Forget damaged frames and remove damaged checkpoints, so that a run with --resume makes them again
+        #[arg(long)]
+        mend: bool,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -94,7 +98,7 @@ impl Format {
 pub fn cache(args: &CacheArgs, stop: &Cancel) -> Result<()> {
     match &args.command {
         CacheCommand::Info { cache, json } => info(cache, *json),
-        CacheCommand::Verify { cache, json } => verify(cache, *json),
+        CacheCommand::Verify { cache, mend, json } => verify(cache, *mend, *json),
         CacheCommand::Prune { cache, keep } => prune(cache, *keep),
         CacheCommand::Convert { from, to, format, particles } if from.is_dir() => {
             let named = to.extension().is_some_and(|e| e.eq_ignore_ascii_case("abc")).then_some(Format::Abc);
@@ -138,7 +142,9 @@ fn info(cache: &Path, as_json: bool) -> Result<()> {
     Ok(())
 }
 
-fn verify(cache: &Path, as_json: bool) -> Result<()> {
+fn verify(cache: &Path, mend: bool, as_json: bool) -> Result<()> {
+    // Nobody may be writing while the manifest is replaced.
+    let _lock = if mend { Some(CacheLock::take(cache)?) } else { None };
     let found = verify::verify(cache)?;
     if as_json {
         print_json(&found)?;
@@ -147,13 +153,26 @@ fn verify(cache: &Path, as_json: bool) -> Result<()> {
         found.leftovers.iter().for_each(|file| say(&format!("left over: {file}")));
         say(&format!("{} files read, {}; {} damaged", found.files, bytes(found.bytes), found.damaged.len()));
     }
-    match found.damaged.len() {
-        0 => Ok(()),
-        n => Err(Error::Io {
-            path: cache.display().to_string(),
-            message: format!("{n} files are damaged: run the scene again with --resume or --overwrite"),
-        }),
+    let damaged = |fix: &str| Error::Io {
+        path: cache.display().to_string(),
+        message: format!("{} files are damaged: {fix}", found.damaged.len()),
+    };
+    if found.damaged.is_empty() {
+        return Ok(());
     }
+    if found.damaged.iter().any(|(file, _)| file == "scene.json") {
+        return Err(damaged("the scene itself is, so run it again with --overwrite"));
+    }
+    if !mend {
+        return Err(damaged(
+            "add --mend, then run the scene again with --resume; or run it with --overwrite",
+        ));
+    }
+    verify::mend(cache, &found)?;
+    if !as_json {
+        say(&format!("{} frames forgotten: run the scene again with --resume", found.frames.len()));
+    }
+    Ok(())
 }
 
 /// Keep the newest whole checkpoints; damaged ones and leftovers go.

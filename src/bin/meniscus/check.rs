@@ -17,7 +17,7 @@ pub fn check(args: &CheckArgs) -> Result<()> {
     let loaded = load(&args.scene)?;
     let mut findings = loaded.scene.preflight();
     look_at_meshes(&loaded, &mut findings);
-    let estimate = Simulation::estimate(&loaded.scene);
+    let estimate = Simulation::estimate_with(&loaded.scene, &|file| loaded.mesh(file))?;
     look_at_memory(&loaded.scene, &estimate, &mut findings);
     findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
     match args.json {

@@ -6,6 +6,7 @@ use super::preview::{self, PreviewArgs};
 use super::resume::Start;
 use super::run::{Job, in_words, simulate};
 use super::terminal::say;
+use meniscus::io::confine::Paths;
 use meniscus::{Cancel, Result};
 use std::path::PathBuf;
 
@@ -14,7 +15,7 @@ const SCENE: &str = include_str!("../../../examples/scenes/demo.json");
 /// Simulate the demonstration and say where everything is.
 pub fn demo(args: &DemoArgs, stop: &Cancel) -> Result<()> {
     let file = PathBuf::from("examples/scenes/demo.json");
-    let loaded = from_text(SCENE.to_string(), &args.set, PathBuf::from("."), file)?;
+    let loaded = from_text(SCENE.to_string(), &args.set, Paths::new("."), file)?;
     let frames = loaded.scene.frames;
     let job = Job {
         loaded,

@@ -21,6 +21,23 @@ pub fn default_memory_limit() -> Option<u64> {
     Some((least as f64 * SHARE) as u64)
 }
 
+/// Bytes of memory that this process has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Resident {
+    pub now: u64,
+    /// The most so far.
+    pub peak: u64,
+}
+
+/// As the system counts it; nothing where it does not say.
+pub fn resident() -> Option<Resident> {
+    resident_in(&fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn resident_in(status: &str) -> Option<Resident> {
+    Some(Resident { now: kilobytes(status, "VmRSS:")?, peak: kilobytes(status, "VmHWM:")? })
+}
+
 /// The files with the limits of the groups in a `/proc/self/cgroup`, innermost first, and those of the root.
 fn group_files(own: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
@@ -52,7 +69,12 @@ fn group_files(own: &str) -> Vec<PathBuf> {
 
 /// `MemTotal` of a `/proc/meminfo`, which counts in kB.
 fn machine_memory(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
+    kilobytes(text, "MemTotal:")
+}
+
+/// A line of a file below /proc that counts in kB, in bytes.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|l| l.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -64,6 +86,13 @@ mod tests {
     fn the_memory_of_the_machine_is_read() {
         assert_eq!(machine_memory("MemTotal:       16 kB\nMemFree: 3 kB\n"), Some(16384));
         assert_eq!(machine_memory("MemTotal: many\n"), None);
+    }
+
+    #[test]
+    fn what_the_process_holds_is_read() {
+        let text = "Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n";
+        assert_eq!(resident_in(text), Some(Resident { now: 1 << 20, peak: 2 << 20 }));
+        assert!(resident().is_none_or(|r| r.now > 0 && r.peak >= r.now));
     }
 
     #[test]

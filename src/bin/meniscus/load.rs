@@ -2,7 +2,8 @@
 
 use super::args::SceneArgs;
 use meniscus::geometry::TriMesh;
-use meniscus::io::mesh;
+use meniscus::io::confine::Paths;
+use meniscus::io::{atomic, mesh};
 use meniscus::scene::{self, MAX_SCENE_BYTES, Scene, ShapeSpec};
 use meniscus::{Error, Result};
 use std::collections::BTreeMap;
@@ -15,12 +16,21 @@ pub struct Loaded {
     pub scene: Scene,
     /// The text after `--set`, for the cache.
     pub text: String,
-    /// The folder that files and folders of the scene are relative to.
-    pub base: PathBuf,
+    /// The folder that files and folders of the scene are relative to, and what else it may use.
+    pub paths: Paths,
     /// For messages and for the name of the cache.
     pub file: PathBuf,
     /// The meshes that the scene names.
     pub meshes: BTreeMap<String, TriMesh>,
+    /// The CRC-32 of each of their files.
+    pub sums: BTreeMap<String, u32>,
+}
+
+impl Loaded {
+    /// A mesh that the scene names.
+    pub fn mesh(&self, file: &str) -> Result<TriMesh> {
+        self.meshes.get(file).cloned().ok_or_else(|| Error::invalid(file, "no such mesh was read"))
+    }
 }
 
 /// Read the scene, apply `--set`, check it.
@@ -30,11 +40,12 @@ pub fn load(args: &SceneArgs) -> Result<Loaded> {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
         _ => PathBuf::from("."),
     };
-    from_text(text, &args.set, base, args.scene.clone())
+    let paths = Paths::new(base).allow(&args.allow_path).map(&args.path_map)?;
+    from_text(text, &args.set, paths, args.scene.clone())
 }
 
 /// The same for a text that is at hand.
-pub fn from_text(text: String, set: &[String], base: PathBuf, file: PathBuf) -> Result<Loaded> {
+pub fn from_text(text: String, set: &[String], paths: Paths, file: PathBuf) -> Result<Loaded> {
     let mut scene = Scene::from_json(&text)?;
     let mut text = text;
     for change in set {
@@ -46,8 +57,8 @@ pub fn from_text(text: String, set: &[String], base: PathBuf, file: PathBuf) -> 
     if !set.is_empty() {
         scene = Scene::from_json(&text)?;
     }
-    let meshes = read_meshes(&scene, &base)?;
-    Ok(Loaded { scene, text, base, file, meshes })
+    let (meshes, sums) = read_meshes(&scene, &paths)?;
+    Ok(Loaded { scene, text, paths, file, meshes, sums })
 }
 
 /// Every shape of a scene with its path, the name of its object, and whether it must be closed.
@@ -71,27 +82,30 @@ pub fn shapes(scene: &Scene) -> Vec<(String, &str, &ShapeSpec, bool)> {
     all
 }
 
-/// Read the meshes once. One that is not there is a fault of the scene, not of the disk.
-fn read_meshes(scene: &Scene, base: &Path) -> Result<BTreeMap<String, TriMesh>> {
-    let mut meshes = BTreeMap::new();
+/// The meshes of a scene and the sums of their files, by the names that the scene gives.
+type Meshes = (BTreeMap<String, TriMesh>, BTreeMap<String, u32>);
+
+/// Read the meshes once. One that is not there, or may not be read, is a fault of the scene, not of the disk.
+fn read_meshes(scene: &Scene, paths: &Paths) -> Result<Meshes> {
+    let (mut meshes, mut sums) = (BTreeMap::new(), BTreeMap::new());
     for (path, name, shape, _) in shapes(scene) {
+        // The reader names the file and refuses one without triangles; the scene names the object.
+        let fault = |e: Error| match e {
+            Error::Io { .. } => e,
+            wrong => Error::scene(path.clone(), format!("\"{name}\": {wrong}")),
+        };
         for file in shape.files() {
             if meshes.contains_key(file) {
                 continue;
             }
-            if !base.join(file).is_file() {
-                let message = format!("\"{name}\" needs the file {file}, which is not in {}", base.display());
-                return Err(Error::scene(path, message));
-            }
-            // The reader names the file and refuses one without triangles; the scene names the object.
-            let mesh = mesh::read(base.join(file)).map_err(|e| match e {
-                Error::Io { .. } => e,
-                wrong => Error::scene(path.clone(), format!("\"{name}\": {wrong}")),
-            })?;
+            let found = paths.find(file).map_err(fault)?;
+            let bytes = atomic::read(&found, mesh::MAX_MESH_BYTES).map_err(fault)?;
+            let mesh = mesh::parse(&found.display().to_string(), &bytes).map_err(fault)?;
             meshes.insert(file.to_string(), mesh);
+            sums.insert(file.to_string(), crc32fast::hash(&bytes));
         }
     }
-    Ok(meshes)
+    Ok((meshes, sums))
 }
 
 fn read(path: &Path) -> Result<String> {

@@ -34,12 +34,19 @@ impl Start {
 
 /// The cache to write to, with the simulation where the run begins; and the frame it goes on from.
 pub fn open(job: &Job, scene: &Scene, simulation: &mut Simulation) -> Result<(CacheWriter, Option<i64>)> {
-    let anew = |overwrite| CacheWriter::create(&job.cache, scene, &job.loaded.text, overwrite);
+    let anew = |overwrite| {
+        let mut cache = CacheWriter::create(&job.cache, scene, &job.loaded.text, overwrite)?;
+        cache.note_inputs(&job.loaded.sums)?;
+        Ok::<_, Error>(cache)
+    };
     match &job.start {
         Start::Anew => Ok((anew(job.overwrite)?, None)),
         Start::Resume => match CacheWriter::resume(&job.cache, scene)? {
-            Some(cache) => {
-                let found = newest(&job.cache, None, simulation)?;
+            Some(mut cache) => {
+                cache.note_inputs(&job.loaded.sums)?;
+                // Frames that are missing, or were found damaged and forgotten, are made again.
+                let whole = cache.first_missing(job.frames).map(|f| f - 1);
+                let found = newest(&job.cache, whole, simulation)?;
                 Ok((cache, found))
             }
             None => Ok((anew(false)?, None)),

@@ -55,6 +55,7 @@ pub struct Summary {
     pub worst_volume_error: f64,
     pub most_substeps: u32,
     pub max_speed: f64,
+    /// The most that the process held, as the system counts it.
     pub peak_memory_bytes: u64,
     pub warnings: Vec<String>,
 }
@@ -64,7 +65,7 @@ pub fn run(args: &RunArgs, stop: &Cancel) -> Result<()> {
     let loaded = load(&args.scene)?;
     let cache = match (&args.out, &loaded.scene.cache) {
         (Some(out), _) => out.clone(),
-        (None, Some(folder)) => loaded.base.join(folder),
+        (None, Some(folder)) => loaded.paths.place(folder)?,
         (None, None) => PathBuf::from(format!("{}_cache", stem(&loaded.file))),
     };
     let frames = match &args.frames {
@@ -192,14 +193,12 @@ fn steps(
     for finding in scene.preflight() {
         reporter.warn(&format!("{}: {}", finding.path, finding.message));
     }
-    summary.estimate = Simulation::estimate(scene);
+    summary.estimate = Simulation::estimate_with(scene, &|file| job.loaded.mesh(file))?;
     let settings = Settings {
         threads: scene.threads.map(|n| n as usize),
         memory_limit: scene.memory_limit.map(|gb| (gb * 1e9) as u64),
     };
-    let missing = |file: &str| Error::invalid(file, "no such mesh was read");
-    let meshes = |file: &str| job.loaded.meshes.get(file).cloned().ok_or_else(|| missing(file));
-    let mut simulation = Simulation::new(scene, &meshes, &settings)?;
+    let mut simulation = Simulation::new(scene, &|file| job.loaded.mesh(file), &settings)?;
     let (writer, resumed) = resume::open(job, scene, &mut simulation)?;
     let cache = cache.insert(writer);
     write_colliders(cache, scene, &simulation)?;
@@ -210,7 +209,7 @@ fn steps(
     let ended = frames(job, scene, stop, cache, &mut simulation, reporter, summary);
     if let (Err(_), Some(parent)) = (&ended, &scene.debug.dump_dir) {
         // What ended the run matters more than what is written about it.
-        match dump::write(&job.loaded.base.join(parent), &simulation) {
+        match job.loaded.paths.place(parent).and_then(|folder| dump::write(&folder, &simulation)) {
             Ok(Some(folder)) => reporter.warn(&format!("what failed is in {}", folder.display())),
             Ok(None) => {}
             Err(error) => reporter.warn(&format!("debug.dump_dir: {error}")),
@@ -219,10 +218,13 @@ fn steps(
     // What was asked to stop, or had too little memory, may go on from here.
     let mut last = matches!(ended, Err(Error::Cancelled | Error::Memory { .. }));
     last |= ended.is_ok() && scene.outputs.checkpoint_every > 0;
-    if last {
-        cache.write_checkpoint(simulation.frame(), &simulation.save(), job.keep)?;
-    }
-    ended
+    let saved = match last {
+        true => cache.write_checkpoint(simulation.frame(), simulation.copy(), job.keep),
+        false => Ok(()),
+    };
+    let written = saved.and(cache.finish_checkpoints());
+    summary.peak_memory_bytes = limits::resident().map_or(0, |r| r.peak);
+    ended.and(written)
 }
 
 fn frames(
@@ -249,14 +251,32 @@ fn frames(
         }
         let every = i64::from(scene.outputs.checkpoint_every);
         if every > 0 && report.frame > scene.frames[0] && (report.frame - scene.frames[0]) % every == 0 {
-            cache.write_checkpoint(report.frame, &simulation.save(), job.keep)?;
+            cache.write_checkpoint(report.frame, simulation.copy(), job.keep)?;
         }
         stop.check()?;
-        report = simulation.advance_frame(&mut |p| {
+        let mut beyond = None;
+        let advanced = simulation.advance_frame(&mut |p| {
             reporter.progress(p);
-            stop.is_cancelled()
-        })?;
+            beyond = beyond.take().or_else(|| beyond_memory(scene));
+            stop.is_cancelled() || beyond.is_some()
+        });
+        report = match (advanced, beyond) {
+            (Err(Error::Cancelled), Some(error)) => return Err(error),
+            (advanced, _) => advanced?,
+        };
     }
+}
+
+/// What the whole process holds against what it may; the simulation itself knows only its own arrays.
+fn beyond_memory(scene: &Scene) -> Option<Error> {
+    let limit = (scene.memory_limit? * 1e9) as u64;
+    let now = limits::resident()?.now;
+    (now > limit).then(|| Error::Memory {
+        what: "the run".into(),
+        needed_mb: now >> 20,
+        limit_mb: limit >> 20,
+        fix: "use larger cells or raise the limit, then go on with --resume".into(),
+    })
 }
 
 impl Summary {
@@ -266,7 +286,6 @@ impl Summary {
         self.worst_volume_error = self.worst_volume_error.max(report.volume_error().abs());
         self.most_substeps = self.most_substeps.max(report.substeps);
         self.max_speed = self.max_speed.max(report.max_speed);
-        self.peak_memory_bytes = self.peak_memory_bytes.max(report.memory_bytes);
         self.warnings.extend(report.warnings.iter().map(|w| format!("frame {}: {w}", report.frame)));
     }
 }

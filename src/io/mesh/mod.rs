@@ -25,16 +25,19 @@ pub use ply_write::{write_particles_ply, write_ply};
 pub(super) use polygon::Polygons;
 pub use stl::write_stl;
 
+use super::atomic;
 use crate::error::{Error, Result};
 use crate::geometry::TriMesh;
 use crate::math::Vec3;
 use std::path::Path;
 
+/// The longest mesh file that is read.
+pub const MAX_MESH_BYTES: u64 = 1 << 32;
+
 /// Read a mesh file; the format follows from its content, then from the ending of its name.
 pub fn read(path: impl AsRef<Path>) -> Result<TriMesh> {
     let path = path.as_ref();
-    let bytes = std::fs::read(path).map_err(|e| Error::io(path, &e))?;
-    parse(&path.display().to_string(), &bytes)
+    parse(&path.display().to_string(), &atomic::read(path, MAX_MESH_BYTES)?)
 }
 
 /// Read a mesh from the bytes of a file; `file` is its name, for the ending and for errors.

@@ -23,6 +23,7 @@ mod output;
 mod saving;
 mod sizing;
 mod thick;
+mod trouble;
 
 use super::liquid::{Amount, CellFields, Liquid, Solved, Step};
 use super::report::Limit;
@@ -214,6 +215,11 @@ impl Liquid for Bcc {
 
     fn finish(&mut self, step: &Step) -> Result<()> {
         self.reconstruct(step.solids)
+    }
+
+    fn trouble(&self) -> Option<String> {
+        // A stage may end before it has made anything; then what it began with is to blame.
+        trouble::first(&self.next).or_else(|| trouble::first(&self.now))
     }
 
     fn commit(&mut self) {

@@ -50,21 +50,25 @@ impl Bcc {
     pub(super) fn read(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
         let volumes = from.f64s("volumes")?;
         let volumes = from.expect("volumes", volumes, 3)?;
+        let volumes = from.finite("volumes", volumes)?;
         let emitted = from.f64s("emitted")?;
         let emitted = from.expect("emitted", emitted, self.now.emitted.len())?;
-        let coords: Vec<[i32; 3]> = from.i32s("tiles")?.chunks_exact(3).map(|c| [c[0], c[1], c[2]]).collect();
+        let emitted = from.finite("emitted", emitted)?;
+        let coords = from.tiles("tiles")?;
         let phi = from.f64s("surface")?;
         let phi = from.expect("surface", phi, coords.len() * 512)?;
         let set = TiledLevelSet::from_parts(self.options.cell, self.octree.origin, coords, phi, solids);
-        if set.phi.len() != set.tiles.cells() {
-            return Err(Error::invalid("saved state", "tiles are named twice"));
-        }
         let at = from.vectors("markers")?;
+        let at = from.finite_points("markers", at)?;
+        let near = self.options.domain.grow(self.options.domain.size().max());
+        if !at.iter().all(|x| near.contains(x)) {
+            return Err(Error::invalid("saved state", "a marker lies far outside the domain"));
+        }
         let radius = from.f64s("marker radius")?;
         let radius = from.expect("marker radius", radius, at.len())?;
+        let radius = from.finite("marker radius", radius)?;
         let markers = at.into_iter().zip(radius).map(|(x, radius)| Marker { x, radius }).collect();
-        let moment = from.u64s("moment")?;
-        let moment = from.expect("moment", moment, 1)?[0];
+        let [moment] = from.counters("moment")?;
         let surface = ParticleLevelSet { set, markers, per_cell: self.options.markers, moment };
         let refined: HashSet<[u32; 4]> =
             from.i32s("refined")?.chunks_exact(4).map(|c| [0, 1, 2, 3].map(|i| c[i] as u32)).collect();

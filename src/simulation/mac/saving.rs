@@ -5,7 +5,7 @@
 use super::{Mac, State};
 use crate::error::Result;
 use crate::field::{Particles, Solids};
-use crate::grid::Tiles;
+use crate::grid::{SIDE, Tiles};
 use crate::simulation::state::{Reader, Writer};
 use crate::solver::mac::MacGrid;
 
@@ -31,30 +31,31 @@ impl Mac {
         out.vectors("particle velocity", &particles.velocity);
         out.u64s("particle id", &particles.id);
         out.f32s("particle volume", &particles.volume);
-        let affine: Vec<f32> = particles.affine.iter().flatten().flatten().copied().collect();
-        out.f32s("particle affine", &affine);
+        out.f32s("particle affine", particles.affine.as_flattened().as_flattened());
         let liquid: Vec<i32> = particles.liquid.iter().map(|l| i32::from(*l)).collect();
         out.i32s("particle liquid", &liquid);
         out.f32s("particle carried", &particles.carried);
     }
 
     pub(super) fn read(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
-        let counters = from.u64s("counters")?;
-        let counters = from.expect("counters", counters, 2)?;
+        let [next_id, moment] = from.counters("counters")?;
         let volumes = from.f64s("volumes")?;
         let volumes = from.expect("volumes", volumes, 3)?;
+        let volumes = from.finite("volumes", volumes)?;
         let emitted = from.f64s("emitted")?;
         let emitted = from.expect("emitted", emitted, self.now.emitted.len())?;
-        let coords = from.i32s("tiles")?.chunks_exact(3).map(|c| [c[0], c[1], c[2]]).collect();
+        let emitted = from.finite("emitted", emitted)?;
+        let coords = from.tiles("tiles")?;
         let o = &self.options;
-        let mut grid = MacGrid::new(Tiles::new(o.cell, o.origin, o.flat, coords), solids, None);
-        let cells = grid.tiles.cells();
+        let cells = coords.len() * SIDE * SIDE * if o.flat { 1 } else { SIDE };
         let field = |from: &mut Reader, name: &str| {
             let values = from.f64s(name)?;
             from.expect(name, values, cells)
         };
-        grid.liquid = field(from, "liquid")?;
-        grid.pressure = field(from, "pressure")?;
+        // Before the grid is made, which is much larger: a file that only claims to have so many cells ends here.
+        let (liquid, pressure) = (field(from, "liquid")?, field(from, "pressure")?);
+        let mut grid = MacGrid::new(Tiles::new(o.cell, o.origin, o.flat, coords), solids, None);
+        (grid.liquid, grid.pressure) = (liquid, pressure);
         for (name, u) in AXES.iter().zip(&mut grid.velocity) {
             *u = field(from, name)?;
         }
@@ -64,7 +65,6 @@ impl Mac {
         }
         let mut particles = read_particles(from, self.options.columns.stride())?;
         particles.sort(&grid.tiles)?;
-        let [next_id, moment] = [counters[0], counters[1]];
         let [flying, expected, fastest] = [volumes[0], volumes[1], volumes[2]];
         self.now = State { grid, particles, next_id, moment, expected, flying, emitted, carry, fastest };
         Ok(())
@@ -73,6 +73,7 @@ impl Mac {
 
 fn read_particles(from: &mut Reader, stride: usize) -> Result<Particles> {
     let position = from.vectors("particle position")?;
+    let position = from.finite_points("particle position", position)?;
     let n = position.len();
     let velocity = from.vectors("particle velocity")?;
     let velocity = from.expect("particle velocity", velocity, n)?;

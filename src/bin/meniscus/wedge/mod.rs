@@ -21,11 +21,12 @@ use super::args::SceneArgs;
 use super::load::{Loaded, load, shapes};
 use super::terminal::{bytes, say};
 use clap::Args;
-use meniscus::io::atomic;
-use meniscus::scene::{self, Scene};
+use meniscus::io::{atomic, mesh};
+use meniscus::scene::{self, Scene, ShapeSpec};
 use meniscus::simulation::Simulation;
 use meniscus::{Error, Result};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use sweep::Sweep;
 
@@ -125,21 +126,7 @@ fn check_all(text: &str, sweeps: &[Sweep], tasks: &[Task]) -> Result<u64> {
 fn write(folder: &Path, loaded: &Loaded, text: &str, wedge: &Wedge) -> Result<()> {
     atomic::create_folder(&folder.join("scene"))?;
     atomic::create_folder(&folder.join("out"))?;
-    for (path, name, shape, _) in shapes(&loaded.scene) {
-        for file in shape.files() {
-            let below =
-                Path::new(file).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-            if !below {
-                let message =
-                    format!("\"{name}\" has its mesh outside the scene's folder, {file}: move it there");
-                return Err(Error::scene(path, message));
-            }
-            let (from, to) = (loaded.base.join(file), folder.join("scene").join(file));
-            let bytes = std::fs::read(&from).map_err(|e| Error::io(&from, &e))?;
-            atomic::create_folder(to.parent().unwrap_or(folder))?;
-            atomic::write(&to, &bytes)?;
-        }
-    }
+    let text = copy_meshes(folder, loaded, text)?;
     atomic::write(&folder.join("scene/scene.json"), text.as_bytes())?;
     let paths: Vec<&str> = wedge.sweeps.iter().map(|s| s.path.as_str()).collect();
     let tasks: Vec<_> = wedge.tasks.iter().map(|t| json!({"name": t.name, "values": t.values})).collect();
@@ -149,6 +136,45 @@ fn write(folder: &Path, loaded: &Loaded, text: &str, wedge: &Wedge) -> Result<()
     executable(&script)?;
     // Last, because its presence says that the wedge is whole.
     write_json(&folder.join("job.json"), &openjd::template(wedge))
+}
+
+/// Copy the meshes to the scene of the wedge, which then needs nothing else; returns the scene that names the copies.
+/// What lies in the scene's folder keeps its place there; what was allowed elsewhere gets a place below `meshes`.
+fn copy_meshes(folder: &Path, loaded: &Loaded, text: &str) -> Result<String> {
+    let mut text = text.to_string();
+    let mut moved: BTreeMap<&str, String> = BTreeMap::new();
+    for (path, _, shape, _) in shapes(&loaded.scene) {
+        let one = matches!(shape, ShapeSpec::Mesh { .. });
+        let listed: Vec<&str> = match shape {
+            ShapeSpec::Samples { files, .. } => files.iter().map(|f| f.1.as_str()).collect(),
+            _ => shape.files().collect(),
+        };
+        for (index, file) in listed.into_iter().enumerate().filter(|f| !f.1.is_empty()) {
+            let (count, from) = (moved.len(), loaded.paths.find(file)?);
+            let plain =
+                Path::new(file).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+            let below = plain && from == loaded.paths.base().join(file);
+            let to = moved.entry(file).or_insert_with(|| match below {
+                true => file.to_string(),
+                false => {
+                    let name = from.file_name().unwrap_or_default().to_string_lossy();
+                    format!("meshes/{count}_{name}")
+                }
+            });
+            let copy = folder.join("scene").join(&*to);
+            atomic::create_folder(copy.parent().unwrap_or(folder))?;
+            atomic::write(&copy, &atomic::read(&from, mesh::MAX_MESH_BYTES)?)?;
+            if !below {
+                let place = if one {
+                    format!("{path}.mesh.file")
+                } else {
+                    format!("{path}.samples.files[{index}][1]")
+                };
+                text = scene::set(&text, &place, &json!(to).to_string())?;
+            }
+        }
+    }
+    Ok(text)
 }
 
 fn write_json(path: &Path, value: &serde_json::Value) -> Result<()> {

@@ -2,7 +2,9 @@
 //!
 //! Run by hand it submits itself three times; inside a job it does its part. Codes 3 and 4 of the command
 //! (something is missing, somebody asked to stop) put a task back into the queue, from where it goes on at
-//! its checkpoint; any other fault ends it. Slurm's SIGTERM before its SIGKILL is enough for a checkpoint.
+//! its checkpoint; any other fault ends it. What is missing may be missing for ever, and what kills a task may kill it
+//! again, so these are tried `RESTARTS` times, 5 when absent; being asked to stop is no fault and does not count.
+//! Slurm's SIGTERM before its SIGKILL is enough for a checkpoint.
 
 use super::Wedge;
 
@@ -58,7 +60,14 @@ case "$1" in
         trap 'kill -TERM $child' TERM
         code=999
         while [ $code -gt 128 ]; do wait $child; code=$?; kill -0 $child 2> /dev/null || break; done
-        if [ $code -eq 3 ] || [ $code -eq 4 ] || [ $code -gt 128 ]; then
+        again=no
+        if [ $code -eq 4 ]; then again=yes; fi
+        if [ $code -eq 3 ] || [ $code -gt 128 ]; then
+            if [ "${{SLURM_RESTART_COUNT:-0}}" -lt "${{RESTARTS:-5}}" ]; then again=yes; else
+                echo "given up after ${{SLURM_RESTART_COUNT:-0}} restarts" >&2
+            fi
+        fi
+        if [ $again = yes ]; then
             scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
         fi
         exit $code ;;
