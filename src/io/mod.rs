@@ -1,12 +1,17 @@
 //! Files: meshes, frames, caches.
 
 pub mod alembic;
+pub mod any;
 pub mod atomic;
 pub mod bgeo;
 pub mod cache;
 pub mod checkpoint;
 pub mod frame;
 pub mod mesh;
+pub mod points;
 pub mod usd;
+pub mod vdb;
 pub mod verify;
+mod vtk;
+pub mod vtp;
 pub mod vtu;

@@ -23,6 +23,7 @@ pub mod state;
 mod step;
 mod support;
 pub mod validation;
+mod volumes;
 mod watch;
 mod world;
 
@@ -54,6 +55,7 @@ use world::{Loader, World, named};
 pub use bcc::CellsView;
 pub use geometry::GeometryOf;
 pub use pool::Pool;
+pub use volumes::VolumesView;
 
 /// Cells that a collider may cross in a substep.
 const COLLIDER_CELLS: f64 = 1.0;
@@ -207,10 +209,28 @@ impl Simulation {
         report.liquid_cells = amount.liquid_cells;
         report.tiles = amount.tiles;
         report.max_speed = self.pool.install(|| self.liquid.max_speed());
+        [report.kinetic_energy, report.potential_energy] = self.energy();
         report.particles = self.liquid.particles().len();
         report.memory_bytes = self.liquid.bytes() as u64;
         report.colliders = self.collider_poses();
         report.bodies = self.bodies.report();
+    }
+
+    /// Energy of motion and of height, J. Heights count from the corner of the domain that gravity points to, or from
+    /// the origin without a domain; all liquids have one density.
+    fn energy(&self) -> [f64; 2] {
+        let sums = self.pool.install(|| self.liquid.moments());
+        let density = self.scene.liquids.first().map_or(1000.0, |l| l.density());
+        let gravity = Vec3::from(self.scene.gravity.at(self.frame as f64));
+        let lowest = self.scene.domain.as_ref().map_or(Vec3::zeros(), |d| {
+            Vec3::from_fn(|a, _| if gravity[a] > 0.0 { d.max[a] } else { d.min[a] })
+        });
+        [density * sums.motion, -density * gravity.dot(&(sums.place - lowest * sums.volume))]
+    }
+
+    /// How many threads the simulation may use.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
     }
 
     /// Where the colliders stand at the present frame, and after them the bodies.
@@ -247,6 +267,12 @@ impl Simulation {
     /// The cells on which pressure is solved, for simulators whose cells vary.
     pub fn cells(&self) -> Option<CellsView<'_>> {
         self.liquid.cells()
+    }
+
+    /// The fields of the liquid on tiles of cells, for files.
+    pub fn volumes(&self) -> Result<VolumesView<'_>> {
+        let viscosity = viscosities(&self.scene, self.frame as f64);
+        self.pool.install(|| self.liquid.volumes(&viscosity))
     }
 
     /// The triangles of the colliders and, after them, of the bodies at the present frame, for pictures.

@@ -18,10 +18,12 @@ mod saving;
 mod skin;
 mod thick;
 mod trouble;
+mod volumes;
 
-use super::liquid::{Amount, Liquid, Solved, Step};
+use super::liquid::{Amount, Liquid, Moments, Solved, Step};
 use super::report::Limit;
 use super::state::{Reader, Writer};
+use super::volumes::VolumesView;
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
@@ -389,6 +391,14 @@ impl Liquid for Mac {
 
     fn surface(&self, overlap: f64) -> Result<TriMesh> {
         self.build_surface(overlap)
+    }
+
+    fn moments(&self) -> Moments {
+        self.sums()
+    }
+
+    fn volumes(&self, viscosity: &[f64]) -> Result<VolumesView<'_>> {
+        self.view(viscosity)
     }
 
     fn emitted(&self) -> &[f64] {

@@ -17,7 +17,7 @@
 use super::{Mac, WALL_LAYERS};
 use crate::error::{Error, Result};
 use crate::field::{NearPatch, Particles, Solids};
-use crate::grid::extend_average;
+use crate::grid::{Tiles, extend_average};
 use crate::linalg::SolveInfo;
 use crate::math::{Vec3, elementary};
 use crate::scene::Flow;
@@ -98,31 +98,36 @@ impl Mac {
     /// Viscosity of each cell, Pa·s; None if it is too small to matter everywhere.
     fn cell_viscosity(&self, step: &Step) -> Result<Option<Vec<f64>>> {
         let (tiles, particles) = (&self.next.grid.tiles, &self.next.particles);
-        let thickest = step.viscosity.iter().fold(0.0f64, |m, v| m.max(*v));
+        let thickest = greatest(step.viscosity);
         let least = NEGLIGIBLE * self.options.density * tiles.h().powi(2) / step.dt;
         if thickest < least || tiles.is_empty() {
             return Ok(None);
         }
-        if particles.liquid.is_empty() {
-            return Ok(Some(tiles.field(thickest)));
-        }
-        let logarithm: Vec<f64> = step.viscosity.iter().map(|v| elementary::log(v.max(THINNEST))).collect();
-        let of_cell = |place: usize| {
-            let range = particles.of_cell(place);
-            let (mut sum, mut volume) = (0.0, 0.0);
-            for p in range {
-                let v = particles.volume[p] as f64;
-                sum += v * logarithm.get(particles.liquid[p] as usize).copied().unwrap_or(0.0);
-                volume += v;
-            }
-            if volume > 0.0 { (sum / volume, 1) } else { (0.0, 0u8) }
-        };
-        let cells: Vec<(f64, u8)> = (0..tiles.cells()).into_par_iter().map(of_cell).collect();
-        let (mut mixed, mut known): (Vec<f64>, Vec<u8>) = cells.into_iter().unzip();
-        extend_average(tiles, &mut mixed, &mut known, LAYERS)?;
-        let mu = mixed.par_iter().zip(&known).map(|(l, k)| if *k > 0 { elementary::exp(*l) } else { 0.0 });
-        Ok(Some(mu.collect()))
+        mixed_viscosity(tiles, particles, step.viscosity).map(Some)
     }
+}
+
+/// Viscosity of each cell, mixed from that of its particles and continued a little beyond them, Pa·s.
+pub(super) fn mixed_viscosity(tiles: &Tiles, particles: &Particles, viscosity: &[f64]) -> Result<Vec<f64>> {
+    if particles.liquid.is_empty() {
+        return Ok(tiles.field(greatest(viscosity)));
+    }
+    let logarithm: Vec<f64> = viscosity.iter().map(|v| elementary::log(v.max(THINNEST))).collect();
+    let of_cell = |place: usize| {
+        let range = particles.of_cell(place);
+        let (mut sum, mut volume) = (0.0, 0.0);
+        for p in range {
+            let v = particles.volume[p] as f64;
+            sum += v * logarithm.get(particles.liquid[p] as usize).copied().unwrap_or(0.0);
+            volume += v;
+        }
+        if volume > 0.0 { (sum / volume, 1) } else { (0.0, 0u8) }
+    };
+    let cells: Vec<(f64, u8)> = (0..tiles.cells()).into_par_iter().map(of_cell).collect();
+    let (mut mixed, mut known): (Vec<f64>, Vec<u8>) = cells.into_iter().unzip();
+    extend_average(tiles, &mut mixed, &mut known, LAYERS)?;
+    let mu = mixed.par_iter().zip(&known).map(|(l, k)| if *k > 0 { elementary::exp(*l) } else { 0.0 });
+    Ok(mu.collect())
 }
 
 /// Liquid in a source moves as the source says, whatever hangs from it: without that, a thread of honey would draw
