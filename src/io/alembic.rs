@@ -21,6 +21,7 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::TriMesh;
+use crate::io::points::Points;
 use crate::math::{Aabb, Vec3};
 use std::collections::HashMap;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -29,16 +30,12 @@ use std::io::{self, Seek, SeekFrom, Write};
 const DATA: u64 = 1 << 63;
 /// The version of the reference library whose files these are like.
 const LIBRARY: u32 = 10_800;
-/// Words that several headers share, by number from 1.
-const WORDS: [&str; 7] = [
-    "interpretation=box",
-    "geoScope=vtx;interpretation=point",
-    "interpretation=vector",
-    "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1",
-    "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1;schemaObjTitle=AbcGeom_PolyMesh_v1:.geom",
-    "schema=AbcGeom_Points_v1;schemaBaseType=AbcGeom_GeomBase_v1",
-    "schema=AbcGeom_Points_v1;schemaBaseType=AbcGeom_GeomBase_v1;schemaObjTitle=AbcGeom_Points_v1:.geom",
-];
+/// Words that several headers share, by number from 1; the first three, and two of each content.
+const COMMON: [&str; 3] =
+    ["interpretation=box", "geoScope=vtx;interpretation=point", "interpretation=vector"];
+/// The words of the schema and of the object, by number.
+const SCHEMA: u32 = 4;
+const OBJECT: u8 = 5;
 
 /// What a property holds.
 #[derive(Clone, Copy)]
@@ -49,7 +46,7 @@ struct Kind {
     /// 6 for i32, 7 for u64, 10 for f32, 11 for f64.
     pod: u32,
     width: u32,
-    /// Number in [`WORDS`], 0 for none.
+    /// Number in [`COMMON`], 0 for none.
     words: u32,
 }
 
@@ -68,11 +65,43 @@ pub enum Content {
 }
 
 impl Content {
+    fn words(self) -> [&'static str; 2] {
+        match self {
+            Content::Mesh => [
+                "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1",
+                "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1;schemaObjTitle=AbcGeom_PolyMesh_v1:.geom",
+            ],
+            Content::Points => [
+                "schema=AbcGeom_Points_v1;schemaBaseType=AbcGeom_GeomBase_v1",
+                "schema=AbcGeom_Points_v1;schemaBaseType=AbcGeom_GeomBase_v1;schemaObjTitle=AbcGeom_Points_v1:.geom",
+            ],
+        }
+    }
+
     fn properties(self) -> &'static [Kind] {
         match self {
             Content::Mesh => &[BOUNDS, POSITION, INDICES, COUNTS, VELOCITY],
             Content::Points => &[BOUNDS, POSITION, IDS, VELOCITY],
         }
+    }
+}
+
+/// A frame: vertices with velocity, and for points the numbers that stay theirs.
+#[derive(Clone, Debug, Default)]
+pub struct AlembicFrame {
+    pub mesh: TriMesh,
+    pub id: Vec<u64>,
+}
+
+impl From<TriMesh> for AlembicFrame {
+    fn from(mesh: TriMesh) -> Self {
+        Self { mesh, id: Vec::new() }
+    }
+}
+
+impl From<Points> for AlembicFrame {
+    fn from(points: Points) -> Self {
+        Self { mesh: points.to_mesh(), id: points.id }
     }
 }
 
@@ -83,7 +112,7 @@ pub fn write(
     name: &str,
     fps: f64,
     frames: &[i64],
-    mut read: impl FnMut(i64) -> Result<TriMesh>,
+    mut read: impl FnMut(i64) -> Result<AlembicFrame>,
 ) -> Result<()> {
     let mut file = Ogawa { out, at: 0, seen: HashMap::new() };
     let failed = |e: io::Error| Error::Io { path: "Alembic".into(), message: e.to_string() };
@@ -92,9 +121,9 @@ pub fn write(
     // The places of every sample, property by property.
     let mut places = vec![Vec::new(); kinds.len()];
     for frame in frames {
-        let mesh = read(*frame)?;
+        let shown = read(*frame)?;
         for (kind, places) in kinds.iter().zip(&mut places) {
-            file.sample(kind, &mesh, places).map_err(failed)?;
+            file.sample(kind, &shown, places).map_err(failed)?;
         }
     }
     file.end(content, name, &places, &times(fps, frames), frames.len() as u32).map_err(failed)
@@ -163,8 +192,8 @@ impl<W: Write + Seek> Ogawa<'_, W> {
     }
 
     /// One frame of a property.
-    fn sample(&mut self, kind: &Kind, mesh: &TriMesh, places: &mut Vec<u64>) -> io::Result<()> {
-        let values = values(kind, mesh);
+    fn sample(&mut self, kind: &Kind, shown: &AlembicFrame, places: &mut Vec<u64>) -> io::Result<()> {
+        let values = values(kind, shown);
         let key = (hash(&values), values.len());
         let place = match self.seen.get(&key) {
             Some(place) => *place,
@@ -189,7 +218,6 @@ impl<W: Write + Seek> Ogawa<'_, W> {
         times: &[u8],
         samples: u32,
     ) -> io::Result<()> {
-        let (schema, object): (u32, u8) = if content == Content::Mesh { (4, 5) } else { (6, 7) };
         let mut children = Vec::new();
         let mut headers = Vec::new();
         for (kind, places) in content.properties().iter().zip(places) {
@@ -198,7 +226,7 @@ impl<W: Write + Seek> Ogawa<'_, W> {
         }
         children.push(self.data(&headers)?);
         let geometry = self.group(&children)?;
-        let mut headers = (schema << 20).to_le_bytes().to_vec();
+        let mut headers = (SCHEMA << 20).to_le_bytes().to_vec();
         headers.push(5);
         headers.extend(b".geom");
         let headers = self.data(&headers)?;
@@ -208,7 +236,7 @@ impl<W: Write + Seek> Ogawa<'_, W> {
         let own = self.group(&[properties, none])?;
         let mut names = (name.len() as u32).to_le_bytes().to_vec();
         names.extend(name.as_bytes());
-        names.push(object);
+        names.push(OBJECT);
         names.extend(&sum);
         let names = self.data(&names)?;
         let top = self.group(&[0, own, names])?;
@@ -216,7 +244,8 @@ impl<W: Write + Seek> Ogawa<'_, W> {
         let library = self.data(&LIBRARY.to_le_bytes())?;
         let about = self.data(concat!("_ai_Application=Meniscus ", env!("CARGO_PKG_VERSION")).as_bytes())?;
         let times = self.data(times)?;
-        let words: Vec<u8> = WORDS.iter().flat_map(|w| [&[w.len() as u8], w.as_bytes()].concat()).collect();
+        let words = COMMON.into_iter().chain(content.words());
+        let words: Vec<u8> = words.flat_map(|w| [&[w.len() as u8], w.as_bytes()].concat()).collect();
         let words = self.data(&words)?;
         let root = self.group(&[version, library, top, about, times, words])?;
         self.out.seek(SeekFrom::Start(8))?;
@@ -254,7 +283,8 @@ fn header(kind: &Kind, samples: u32, out: &mut Vec<u8>) {
 }
 
 /// The values of a property in one frame.
-fn values(kind: &Kind, mesh: &TriMesh) -> Vec<u8> {
+fn values(kind: &Kind, shown: &AlembicFrame) -> Vec<u8> {
+    let mesh = &shown.mesh;
     let floats = |v: &mut dyn Iterator<Item = f32>| v.flat_map(f32::to_le_bytes).collect::<Vec<u8>>();
     match kind.name {
         ".selfBnds" => {
@@ -276,7 +306,7 @@ fn values(kind: &Kind, mesh: &TriMesh) -> Vec<u8> {
                 None => vec![0; 12 * mesh.positions.len()],
             }
         }
-        _ => (0..mesh.positions.len() as u64).flat_map(u64::to_le_bytes).collect(),
+        _ => shown.id.iter().copied().flat_map(u64::to_le_bytes).collect(),
     }
 }
 
@@ -306,7 +336,7 @@ mod tests {
     fn the_file_is_frozen_and_its_root_has_six_children() {
         let mesh = TriMesh::cuboid(Vec3::zeros(), Vec3::repeat(1.0));
         let mut out = Cursor::new(Vec::new());
-        write(&mut out, Content::Mesh, "liquid", 24.0, &[1, 2, 4], |_| Ok(mesh.clone())).unwrap();
+        write(&mut out, Content::Mesh, "liquid", 24.0, &[1, 2, 4], |_| Ok(mesh.clone().into())).unwrap();
         let bytes = out.into_inner();
         assert!(bytes.starts_with(b"Ogawa\xff\x00\x01"));
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));

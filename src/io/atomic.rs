@@ -46,6 +46,22 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Replace or create a file with what `fill` writes under the name that it is given: for libraries that open files
+/// themselves.
+pub fn write_by(path: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let temporary = temporary_name(path);
+    let written = fill(&temporary).and_then(|()| {
+        let synced = File::open(&temporary).and_then(|f| f.sync_all());
+        synced.and_then(|()| std::fs::rename(&temporary, path)).map_err(|e| explain(path, &e))
+    });
+    if written.is_err() {
+        // The first failure is the one to report.
+        let _ = std::fs::remove_file(&temporary);
+        return written;
+    }
+    sync_folder(path)
+}
+
 /// Make a folder and its parents; one that exists is fine.
 pub fn create_folder(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|e| explain(path, &e))

@@ -3,9 +3,10 @@
 //! ```text
 //! CACHE/manifest.json          what is here; replaced last, so a listed frame is whole
 //! CACHE/scene.json             the scene as it was run
-//! CACHE/surface/0001.ply       the liquid's surface with velocity (or .obj, .usdc, .usda)
-//! CACHE/liquid.usda            the surfaces as one animated stage, if they are USD
+//! CACHE/surface/0001.ply       the liquid's surface with velocity (or .obj, .vtp, .usdc, .usda)
+//! CACHE/liquid.usda            the surfaces as one animated stage, if they are USD, and the volumes
 //! CACHE/particles/0001.ply     the particles, if asked for
+//! CACHE/vdb/0001.vdb           the surface as a level set and the fields, if asked for
 //! CACHE/cells/0001.vtu         the cells of the simulator `bcc`, if asked for
 //! CACHE/colliders/NAME.ply     solids in their rest pose; poses are in the reports
 //! CACHE/colliders/NAME/0001.ply   solids that deform
@@ -23,7 +24,8 @@ use super::checkpoint::{self, Background};
 use super::frame::{frame_name, frame_number};
 use super::lock::CacheLock;
 use super::mesh::{write_obj, write_particles_ply, write_ply};
-use super::usd::{self, UsdFrame};
+use super::usd::{self, StageOf, UsdFrame};
+use super::vtp;
 use super::vtu::{VtuField, write_lattice};
 use crate::error::{Error, Result};
 use crate::field::Particles;
@@ -37,10 +39,10 @@ use std::path::{Path, PathBuf};
 /// The version of the cache layout.
 pub const CACHE_VERSION: u32 = 1;
 /// Folders whose files are named by frames; those of solids that deform lie below `colliders`.
-const FRAME_FOLDERS: [&str; 4] = ["surface", "particles", "cells", "report"];
+const FRAME_FOLDERS: [&str; 5] = ["surface", "particles", "cells", "vdb", "report"];
 
 /// Endings of the files in them.
-const ENDINGS: [&str; 6] = ["ply", "obj", "usdc", "usda", "vtu", "json"];
+const ENDINGS: [&str; 8] = ["ply", "obj", "vtp", "usdc", "usda", "vtu", "vdb", "json"];
 
 /// What is in a cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,13 +60,16 @@ pub struct Manifest {
     pub cell: f64,
     /// Lowest and highest corner of the domain in metres; nothing if it is unbounded.
     pub bounds: Option<[[f64; 3]; 2]>,
-    /// Format of the surfaces: ply, obj or none.
+    /// Format of the surfaces.
     pub surface: SurfaceFormat,
     /// Whether particles are written.
     pub particles: bool,
     /// Whether cells are written.
     #[serde(default)]
     pub cells: bool,
+    /// Whether volumes are written.
+    #[serde(default)]
+    pub volumes: bool,
     pub colliders: Vec<ManifestCollider>,
     /// The CRC-32 of each file of a frame, of the scene and of each solid, by its path in the cache.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -97,6 +102,7 @@ impl Manifest {
             surface: scene.outputs.surface,
             particles: scene.outputs.particles,
             cells: scene.outputs.cells && scene.simulator.kind == SimulatorType::Bcc,
+            volumes: scene.outputs.volumes,
             colliders: Vec::new(),
             sums: BTreeMap::new(),
             inputs: BTreeMap::new(),
@@ -154,6 +160,11 @@ impl Manifest {
         cache.join("cells").join(frame_name(frame) + ".vtu")
     }
 
+    /// The file of a frame's volumes.
+    pub fn volumes_file(cache: &Path, frame: i64) -> PathBuf {
+        cache.join("vdb").join(frame_name(frame) + ".vdb")
+    }
+
     /// The file of a frame's report.
     pub fn report_file(cache: &Path, frame: i64) -> PathBuf {
         cache.join("report").join(frame_name(frame) + ".json")
@@ -174,6 +185,7 @@ pub fn extension(format: SurfaceFormat) -> Option<&'static str> {
     match format {
         SurfaceFormat::Ply => Some("ply"),
         SurfaceFormat::Obj => Some("obj"),
+        SurfaceFormat::Vtp => Some("vtp"),
         SurfaceFormat::Usdc => Some("usdc"),
         SurfaceFormat::Usda => Some("usda"),
         SurfaceFormat::None => None,
@@ -221,6 +233,7 @@ impl CacheWriter {
                 "surface" => scene.outputs.surface != SurfaceFormat::None,
                 "particles" => scene.outputs.particles,
                 "cells" => writer.manifest.cells,
+                "vdb" => writer.manifest.volumes,
                 _ => true,
             };
             if wanted {
@@ -315,9 +328,22 @@ impl CacheWriter {
             SurfaceFormat::Usda => atomic::write(&path, usd::to_usda(shown).as_bytes())?,
             _ => atomic::write(&path, &usd::to_usdc(shown))?,
         }
-        let first = self.manifest.frames.first().copied().unwrap_or(shown.frame);
-        let ending = extension(self.manifest.surface).unwrap_or_default();
-        match usd::stage([first, shown.frame], shown.fps, ending) {
+        self.write_stage(shown.frame, &[])
+    }
+
+    /// Write the stage that shows all frames up to this one: surfaces that are USD, and volumes with these grids.
+    pub fn write_stage(&self, frame: i64, fields: &[&str]) -> Result<()> {
+        let usd = matches!(self.manifest.surface, SurfaceFormat::Usdc | SurfaceFormat::Usda);
+        let mut volumes: Vec<i64> = self.manifest.frames.iter().copied().filter(|f| *f < frame).collect();
+        volumes.push(frame);
+        let of = StageOf {
+            range: [self.manifest.frames.first().copied().unwrap_or(frame), frame],
+            fps: self.manifest.fps,
+            surfaces: extension(self.manifest.surface).filter(|_| usd),
+            volumes: if self.manifest.volumes { &volumes } else { &[] },
+            fields,
+        };
+        match usd::stage(&of) {
             Some(text) => atomic::write(&self.folder.join("liquid.usda"), text.as_bytes()),
             None => Ok(()),
         }
@@ -403,6 +429,7 @@ impl CacheWriter {
         }
         atomic::write_with(path, |out| match format {
             SurfaceFormat::Obj => write_obj(mesh, out),
+            SurfaceFormat::Vtp => vtp::write_surface(mesh, out),
             _ => write_ply(mesh, out),
         })
     }

@@ -1,6 +1,7 @@
 //! Files: meshes, frames, caches.
 
 pub mod alembic;
+pub mod any;
 pub mod atomic;
 pub mod bgeo;
 pub mod cache;
@@ -10,6 +11,10 @@ pub mod dump;
 pub mod frame;
 pub mod lock;
 pub mod mesh;
+pub mod points;
 pub mod usd;
+pub mod vdb;
 pub mod verify;
+mod vtk;
+pub mod vtp;
 pub mod vtu;

@@ -7,7 +7,7 @@
 
 use super::cache::{Manifest, frame_files};
 use super::frame::frame_number;
-use super::{checkpoint, mesh, usd};
+use super::{any, checkpoint};
 use crate::error::{Error, Result};
 use crate::simulation::state;
 use serde::Serialize;
@@ -97,12 +97,7 @@ fn file_is_whole(cache: &Path, manifest: &Manifest, file: String, found: &mut Fi
 /// Whether a file without a sum can be read at all.
 fn readable(file: &str, bytes: &[u8]) -> std::result::Result<(), String> {
     let read = match file.rsplit('.').next() {
-        Some("ply") => mesh::parse_points(file, bytes).map(|_| ()),
-        // A frame without liquid has no triangles, which a mesh to be used must have.
-        Some("obj") => {
-            mesh::parse(file, bytes).map(|_| ()).or_else(|e| if bytes.len() < 64 { Ok(()) } else { Err(e) })
-        }
-        Some("usdc") => usd::parse_mesh(file, bytes).map(|_| ()),
+        Some("ply" | "obj" | "usdc" | "usda" | "vtp") => any::parse(file, bytes).map(|_| ()),
         Some("json") => serde_json::from_slice::<serde_json::Value>(bytes)
             .map(|_| ())
             .map_err(|e| Error::invalid(file, e.to_string())),

@@ -1,16 +1,16 @@
 //! Lattices with fields as VTK unstructured grids (`.vtu`), for ParaView.
 //!
-//! The XML part names the arrays, the numbers follow it in binary, each array after its length in bytes (u64, little
-//! endian). Points are the vertices and cells the tets; a value of a lattice cell is written to each of its tets.
+//! [`vtk`](super::vtk) says how arrays lie. Points are the vertices and cells the tets; a value of a lattice cell is written to each of its tets.
 //! Two arrays are always there: `cell`, the lattice cell of each tet, and `width`, the cube root of its volume, to
 //! colour by size.
 
 use super::atomic;
+use super::vtk::{Arrays, Parsed, attribute, bytes_of, plain};
 use crate::error::{Error, Result};
 use crate::math::Vec3;
 use crate::math::elementary::cbrt;
 use crate::mesh::bcc::Lattice;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 /// A field with `width` numbers at each vertex or each lattice cell.
@@ -24,9 +24,7 @@ pub struct VtuField<'a> {
 impl VtuField<'_> {
     fn check(&self, count: usize) -> Result<()> {
         // The name stands in XML between quotes.
-        let plain =
-            !self.name.is_empty() && self.name.chars().all(|c| c.is_alphanumeric() || " _-.".contains(c));
-        if !plain || self.width == 0 || self.data.len() != self.width * count {
+        if !plain(self.name) || self.width == 0 || self.data.len() != self.width * count {
             let message = format!(
                 "{} numbers, {} for each of {count} were expected, and a name of letters, digits and _",
                 self.data.len(),
@@ -48,83 +46,51 @@ pub fn write_lattice(
     at_vertices.iter().try_for_each(|f| f.check(lattice.vertices.len()))?;
     in_cells.iter().try_for_each(|f| f.check(lattice.cells()))?;
     atomic::write_with(path, |out| {
-        out.write_all(header(lattice, at_vertices, in_cells).as_bytes())?;
-        write_arrays(lattice, at_vertices, in_cells, out)?;
-        out.write_all(b"\n  </AppendedData>\n</VTKFile>\n")
+        let mut arrays = Arrays::default();
+        let inside = piece(&mut arrays, lattice, at_vertices, in_cells)?;
+        arrays.write("UnstructuredGrid", &inside, out)
     })
 }
 
-/// The XML before the numbers; offsets count from the underscore that ends it.
-fn header(lattice: &Lattice, at_vertices: &[VtuField], in_cells: &[VtuField]) -> String {
-    let (points, tets) = (lattice.vertices.len(), lattice.tets.vertices.len());
-    let mut offset = 0;
-    let mut array = |kind: &str, name: &str, width: usize, bytes: usize| {
-        let line = format!(
-            "        <DataArray type=\"{kind}\" Name=\"{name}\" NumberOfComponents=\"{width}\" format=\"appended\" offset=\"{offset}\"/>\n"
-        );
-        offset += 8 + bytes;
-        line
-    };
-    let mut text = format!(
-        "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">\n  \
-         <UnstructuredGrid>\n    <Piece NumberOfPoints=\"{points}\" NumberOfCells=\"{tets}\">\n      <Points>\n"
-    );
-    text += &array("Float64", "Points", 3, 24 * points);
-    text += "      </Points>\n      <Cells>\n";
-    text += &array("UInt32", "connectivity", 1, 16 * tets);
-    text += &array("UInt64", "offsets", 1, 8 * tets);
-    text += &array("UInt8", "types", 1, tets);
-    text += "      </Cells>\n      <PointData>\n";
-    at_vertices.iter().for_each(|f| text += &array("Float32", f.name, f.width, 4 * f.width * points));
-    text += "      </PointData>\n      <CellData>\n";
-    text += &array("UInt32", "cell", 1, 4 * tets);
-    text += &array("Float32", "width", 1, 4 * tets);
-    in_cells.iter().for_each(|f| text += &array("Float32", f.name, f.width, 4 * f.width * tets));
-    text + "      </CellData>\n    </Piece>\n  </UnstructuredGrid>\n  <AppendedData encoding=\"raw\">\n_"
-}
-
-/// The numbers, in the order of the header.
-fn write_arrays(
+/// The text that names the arrays, which are taken in on the way.
+fn piece(
+    arrays: &mut Arrays,
     lattice: &Lattice,
     at_vertices: &[VtuField],
     in_cells: &[VtuField],
-    out: &mut impl Write,
-) -> io::Result<()> {
+) -> io::Result<String> {
     let (points, tets) = (lattice.vertices.len(), &lattice.tets);
     let count = tets.vertices.len();
-    write_array(
-        out,
-        24 * points,
-        (0..points).flat_map(|v| {
-            let x = lattice.vertex(v as u32);
-            [x.x, x.y, x.z].map(f64::to_le_bytes)
-        }),
-    )?;
-    write_array(out, 16 * count, tets.vertices.as_flattened().iter().map(|v| v.to_le_bytes()))?;
-    write_array(out, 8 * count, (1..=count as u64).map(|t| (4 * t).to_le_bytes()))?;
+    let narrow = |v: &f64| (*v as f32).to_le_bytes();
+    let places = (0..points).flat_map(|v| <[f64; 3]>::from(lattice.vertex(v as u32)).map(f64::to_le_bytes));
+    let mut text = format!("<Piece NumberOfPoints=\"{points}\" NumberOfCells=\"{count}\">\n<Points>\n");
+    text += &arrays.add("Float64", "Points", 3, &bytes_of(places))?;
+    text += "</Points>\n<Cells>\n";
+    let corners = tets.vertices.as_flattened().iter().map(|v| v.to_le_bytes());
+    text += &arrays.add("UInt32", "connectivity", 1, &bytes_of(corners))?;
+    text +=
+        &arrays.add("UInt64", "offsets", 1, &bytes_of((1..=count as u64).map(|t| (4 * t).to_le_bytes())))?;
     // Type 10 is the tetrahedron.
-    write_array(out, count, (0..count).map(|_| [10]))?;
-    for field in at_vertices {
-        write_array(out, 4 * field.data.len(), field.data.iter().map(|v| (*v as f32).to_le_bytes()))?;
+    text += &arrays.add("UInt8", "types", 1, &vec![10; count])?;
+    text += "</Cells>\n<PointData>\n";
+    for f in at_vertices {
+        text += &arrays.add("Float32", f.name, f.width, &bytes_of(f.data.iter().map(narrow)))?;
     }
-    write_array(out, 4 * count, tets.cell.iter().map(|c| c.to_le_bytes()))?;
+    text += "</PointData>\n<CellData>\n";
+    text += &arrays.add("UInt32", "cell", 1, &bytes_of(tets.cell.iter().map(|c| c.to_le_bytes())))?;
     let width = cell_widths(lattice);
-    write_array(out, 4 * count, tets.cell.iter().map(|&c| (width[c as usize] as f32).to_le_bytes()))?;
-    for field in in_cells {
-        let of_cell = |&c: &u32| &field.data[c as usize * field.width..][..field.width];
-        let values = tets.cell.iter().flat_map(of_cell);
-        write_array(out, 4 * field.width * count, values.map(|v| (*v as f32).to_le_bytes()))?;
+    let widths = tets.cell.iter().map(|&c| (width[c as usize] as f32).to_le_bytes());
+    text += &arrays.add("Float32", "width", 1, &bytes_of(widths))?;
+    for f in in_cells {
+        let of_cell = |&c: &u32| &f.data[c as usize * f.width..][..f.width];
+        text += &arrays.add(
+            "Float32",
+            f.name,
+            f.width,
+            &bytes_of(tets.cell.iter().flat_map(of_cell).map(narrow)),
+        )?;
     }
-    Ok(())
-}
-
-fn write_array<const N: usize>(
-    out: &mut impl Write,
-    bytes: usize,
-    values: impl Iterator<Item = [u8; N]>,
-) -> io::Result<()> {
-    out.write_all(&(bytes as u64).to_le_bytes())?;
-    values.into_iter().try_for_each(|v| out.write_all(&v))
+    Ok(text + "</CellData>\n</Piece>\n")
 }
 
 /// Tets with values, as read back from a file that [`write_lattice`] wrote.
@@ -150,15 +116,11 @@ pub fn read_mesh(path: &Path) -> Result<VtuMesh> {
         place: "header".into(),
         message: message.into(),
     };
-    let start = bytes.windows(2).position(|w| w == b"\n_").ok_or_else(|| wrong("no appended data"))? + 2;
-    let text = std::str::from_utf8(&bytes[..start]).map_err(|_| wrong("not text"))?;
+    let parsed = Parsed::open(&bytes, "UnstructuredGrid").map_err(wrong)?;
     let mut mesh = VtuMesh::default();
-    for line in text.lines().filter(|l| l.contains("<DataArray")) {
+    for line in parsed.elements() {
         let name = attribute(line, "Name").ok_or_else(|| wrong("an array without a name"))?;
-        let offset: usize = attribute(line, "offset")
-            .and_then(|o| o.parse().ok())
-            .ok_or_else(|| wrong("an array without an offset"))?;
-        let data = array_at(&bytes, start + offset).ok_or_else(|| wrong("an array ends too early"))?;
+        let data = parsed.array(line).ok_or_else(|| wrong("an array is damaged"))?;
         let words = || data.chunks_exact(4).map(|c| [c[0], c[1], c[2], c[3]]);
         match (name, attribute(line, "type")) {
             ("Points", _) => {
@@ -184,18 +146,6 @@ pub fn read_mesh(path: &Path) -> Result<VtuMesh> {
     }
 }
 
-/// The value of an attribute of an element.
-fn attribute<'a>(line: &'a str, name: &str) -> Option<&'a str> {
-    line.split(&format!(" {name}=\"")).nth(1)?.split('"').next()
-}
-
-/// The bytes of the array whose length stands at a place.
-fn array_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
-    let size = bytes.get(at..at + 8)?;
-    let size = u64::from_le_bytes(std::array::from_fn(|i| size[i])) as usize;
-    bytes.get(at + 8..(at + 8).checked_add(size)?)
-}
-
 /// The cube root of the volume of each cell, m.
 fn cell_widths(lattice: &Lattice) -> Vec<f64> {
     lattice.cell_volumes().into_iter().map(cbrt).collect()
@@ -218,13 +168,6 @@ mod tests {
         Lattice::new(Octree::new(domain, |c| c.index == [0, 0, 0]).unwrap()).unwrap()
     }
 
-    /// The value of an attribute of the array with a name.
-    fn attribute(text: &str, array: &str, name: &str) -> usize {
-        let line = text.lines().find(|l| l.contains(&format!("Name=\"{array}\""))).unwrap();
-        let value = line.split(&format!("{name}=\"")).nth(1).unwrap().split('"').next().unwrap();
-        value.parse().unwrap()
-    }
-
     #[test]
     fn every_array_stands_where_the_header_says() {
         let l = lattice();
@@ -243,12 +186,10 @@ mod tests {
         assert_eq!(back.points[7], l.vertex(7));
         assert_eq!(back.field("width").unwrap().len(), l.tets.vertices.len());
         std::fs::remove_file(&path).unwrap();
-        let start = bytes.windows(2).position(|w| w == b"\n_").unwrap() + 2;
-        let text = String::from_utf8_lossy(&bytes[..start]).into_owned();
+        let parsed = Parsed::open(&bytes, "UnstructuredGrid").unwrap();
         let array = |name: &str| {
-            let at = start + attribute(&text, name, "offset");
-            let size = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
-            &bytes[at + 8..at + 8 + size]
+            let element = parsed.elements().find(|e| attribute(e, "Name") == Some(name)).unwrap();
+            parsed.array(element).unwrap()
         };
         let floats = |name: &str| -> Vec<f32> {
             array(name).chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
@@ -262,9 +203,6 @@ mod tests {
         let last = u32::from_le_bytes(array("connectivity")[16 * tets - 4..].try_into().unwrap());
         assert_eq!(last, l.tets.vertices[tets - 1][3]);
         assert!(bytes.ends_with(b"</VTKFile>\n"));
-        // The last array ends where the closing tag begins.
-        let end = start + attribute(&text, "place", "offset") + 8 + 12 * tets;
-        assert!(bytes[end..].starts_with(b"\n  </AppendedData>"));
     }
 
     #[test]

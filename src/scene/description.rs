@@ -359,7 +359,7 @@ pub enum ViscosityCoupling {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Outputs {
-    /// Format of the surface mesh, which carries velocity at every vertex.
+    /// Format of the surface mesh, which carries velocity at every vertex; in OBJ as comments.
     pub surface: SurfaceFormat,
     /// Write the particles as PLY.
     pub particles: bool,
@@ -372,6 +372,9 @@ pub struct Outputs {
     /// Write the cells on which pressure is solved as VTU, for `meniscus preview --cells` and ParaView; only the
     /// simulator `bcc` has them.
     pub cells: bool,
+    /// Write the surface as a level set, and velocity, pressure, viscosity and solids, as OpenVDB. Builds with the
+    /// feature `openvdb` can.
+    pub volumes: bool,
     /// Write the meshes of the colliders, for previews.
     #[serde(default = "yes")]
     pub colliders: bool,
@@ -387,6 +390,7 @@ impl Default for Outputs {
             attributes: Vec::new(),
             wall_overlap: None,
             cells: false,
+            volumes: false,
             colliders: true,
             checkpoint_every: 10,
         }
@@ -400,8 +404,10 @@ pub enum SurfaceFormat {
     /// Binary PLY with velocity.
     #[default]
     Ply,
-    /// Wavefront OBJ.
+    /// Wavefront OBJ; other programs find no velocity in it.
     Obj,
+    /// Polygons for ParaView with velocity.
+    Vtp,
     /// Binary USD: surface with velocity, particles if they are asked for, and where solids stand.
     Usdc,
     /// The same as text, for people.

@@ -2,12 +2,26 @@
 //!
 //! The work of a frame is handed to the pool once; the caller's thread watches.
 
+use super::liquid::{Amount, CellFields, Liquid, Moments};
 use super::report::{BodyMotion, FrameReport, Progress, STAGES};
-use super::{Amount, CellFields, FrameWork, Simulation, failure, watch};
+use super::{FrameWork, Simulation, failure, watch};
 use crate::error::Result;
 use crate::math::Vec3;
 use std::sync::Mutex;
 use std::time::Instant;
+
+/// What is measured of the liquid for a report, in the pool.
+struct Measured {
+    amount: Amount,
+    speed: f64,
+    sums: Moments,
+}
+
+impl Measured {
+    fn of(liquid: &dyn Liquid) -> Self {
+        Self { amount: liquid.amount(), speed: liquid.max_speed(), sums: liquid.moments() }
+    }
+}
 
 impl Simulation {
     /// Go to the next frame. `watch` is called on this thread several times a second and returns true
@@ -68,36 +82,55 @@ impl Simulation {
         let work = || {
             let report = failure::watched(keep, failure, || frame_work.run(*frame, &cancel, &progress))?;
             // Measured here, so that the work is handed to the pool once.
-            Ok((report, frame_work.liquid.amount(), frame_work.liquid.max_speed()))
+            let liquid = &frame_work.liquid;
+            Ok((report, Measured::of(&**liquid)))
         };
-        let (mut report, amount, speed) = watch::run(pool, &cancel, &progress, watch, work)?;
+        let (mut report, measured) = watch::run(pool, &cancel, &progress, watch, work)?;
         self.frame += 1;
-        self.volume = amount.volume;
+        self.volume = measured.amount.volume;
         report.seconds = start.elapsed().as_secs_f64();
-        self.describe(&mut report, &amount, speed);
+        self.describe(&mut report, &measured);
         Ok(report)
     }
 
     /// The report of the present frame as it stands, without times.
     pub fn report(&self) -> FrameReport {
         let mut report = FrameReport { rule: "start".into(), ..FrameReport::default() };
-        let (amount, speed) = self.pool.install(|| (self.liquid.amount(), self.liquid.max_speed()));
-        self.describe(&mut report, &amount, speed);
+        let measured = self.pool.install(|| Measured::of(&*self.liquid));
+        self.describe(&mut report, &measured);
         report
     }
 
-    fn describe(&self, report: &mut FrameReport, amount: &Amount, speed: f64) {
+    fn describe(&self, report: &mut FrameReport, measured: &Measured) {
+        let Measured { amount, speed, sums } = measured;
         report.frame = self.frame;
         report.time = self.scene.seconds(self.frame as f64);
         report.litres = 1e3 * amount.volume;
         report.litres_expected = 1e3 * amount.expected;
         report.liquid_cells = amount.liquid_cells;
         report.tiles = amount.tiles;
-        report.max_speed = speed;
+        report.max_speed = *speed;
+        [report.kinetic_energy, report.potential_energy] = self.energy(sums);
         report.particles = self.liquid.particles().len();
         report.memory_bytes = self.liquid.bytes() as u64;
         report.colliders = self.collider_poses();
         report.bodies = self.bodies.report();
+    }
+
+    /// Energy of motion and of height, J. Heights count from the corner of the domain that gravity points to, or from
+    /// the origin without a domain; all liquids have one density.
+    fn energy(&self, sums: &Moments) -> [f64; 2] {
+        let density = self.scene.liquids.first().map_or(1000.0, |l| l.density());
+        let gravity = Vec3::from(self.scene.gravity.at(self.frame as f64));
+        let lowest = self.scene.domain.as_ref().map_or(Vec3::zeros(), |d| {
+            Vec3::from_fn(|a, _| if gravity[a] > 0.0 { d.max[a] } else { d.min[a] })
+        });
+        [density * sums.motion, -density * gravity.dot(&(sums.place - lowest * sums.volume))]
+    }
+
+    /// How many threads the simulation may use.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
     }
 
     /// How the bodies move now.

@@ -6,12 +6,13 @@
 use super::bcc::CellsView;
 use super::report::Limit;
 use super::state::{Reader, Writer};
+use super::volumes::VolumesView;
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::field::{Particles, Solids};
 use crate::geometry::{Attribute, TriMesh};
 use crate::linalg::SolveInfo;
-use crate::math::{Aabb, Vec3};
+use crate::math::{Aabb, Vec3, ordered_sum};
 use crate::solver::mac::{Bodies, Carried};
 
 /// A source of liquid during one substep.
@@ -100,6 +101,33 @@ pub struct Amount {
     pub tiles: usize,
 }
 
+/// Sums over the liquid, from which its energy follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    /// m³.
+    pub volume: f64,
+    /// ½ Σ V u², m⁵/s².
+    pub motion: f64,
+    /// Σ V x, m⁴.
+    pub place: Vec3,
+}
+
+impl Moments {
+    /// Sum parts of liquid, each with volume, place and velocity, in one order for any number of threads.
+    pub fn of(count: usize, part: impl Fn(usize) -> (f64, Vec3, Vec3) + Sync + Send) -> Self {
+        let sum = |value: &(dyn Fn(f64, Vec3, Vec3) -> f64 + Sync)| {
+            ordered_sum(count, |range| {
+                range.map(|i| part(i)).filter(|p| p.0 > 0.0).map(|(v, x, u)| value(v, x, u)).sum()
+            })
+        };
+        Self {
+            volume: sum(&|v, _, _| v),
+            motion: sum(&|v, _, u| 0.5 * v * u.norm_squared()),
+            place: Vec3::from_fn(|a, _| sum(&|v, x, _| v * x[a])),
+        }
+    }
+}
+
 /// One discretisation of a liquid.
 pub trait Liquid: Send + Sync {
     /// The longest step that the present motion allows under this acceleration.
@@ -157,6 +185,10 @@ pub trait Liquid: Send + Sync {
     fn cells(&self) -> Option<CellsView<'_>> {
         None
     }
+    /// Volume, half its sum with the square of speed, and its sum with position: m³, m⁵/s², m⁴.
+    fn moments(&self) -> Moments;
+    /// The fields on tiles, for files; the viscosity of each liquid is given, Pa·s.
+    fn volumes(&self, viscosity: &[f64]) -> Result<VolumesView<'_>>;
     /// Volume that each emitter has given so far, m³.
     fn emitted(&self) -> &[f64];
     fn bytes(&self) -> usize;

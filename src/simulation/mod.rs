@@ -27,6 +27,7 @@ pub mod state;
 mod step;
 mod support;
 pub mod validation;
+mod volumes;
 mod watch;
 mod world;
 
@@ -46,7 +47,7 @@ use feed::Feed;
 use forces::Forces;
 use form::Object;
 use ground::Ground;
-use liquid::{Amount, Inflow, Liquid, Outflow, Step};
+use liquid::{Inflow, Liquid, Outflow, Step};
 use mac::{InitialVolume, Mac, MacOptions};
 use paint::{Coat, Paint};
 use report::{ColliderPose, Estimate, FrameReport, Limit, Progress, STAGES};
@@ -62,6 +63,7 @@ pub use failure::Failure;
 pub use geometry::GeometryOf;
 pub use liquid::CellFields;
 pub use pool::Pool;
+pub use volumes::VolumesView;
 
 /// Cells that a collider may cross in a substep.
 const COLLIDER_CELLS: f64 = 1.0;
@@ -242,6 +244,12 @@ impl Simulation {
     /// The cells on which pressure is solved, for simulators whose cells vary.
     pub fn cells(&self) -> Option<CellsView<'_>> {
         self.liquid.cells()
+    }
+
+    /// The fields of the liquid on tiles of cells, for files.
+    pub fn volumes(&self) -> Result<VolumesView<'_>> {
+        let viscosity = viscosities(&self.scene, self.frame as f64);
+        self.pool.install(|| self.liquid.volumes(&viscosity))
     }
 
     /// The triangles of the colliders and, after them, of the bodies at the present frame, for pictures.

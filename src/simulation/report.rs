@@ -67,6 +67,12 @@ pub struct FrameReport {
     pub litres_expected: f64,
     /// Fastest liquid, m/s.
     pub max_speed: f64,
+    /// Energy of motion of the liquid, J.
+    #[serde(default)]
+    pub kinetic_energy: f64,
+    /// Energy of the liquid's height against gravity, above the lowest corner of the domain, J.
+    #[serde(default)]
+    pub potential_energy: f64,
     pub particles: usize,
     pub liquid_cells: usize,
     pub tiles: usize,

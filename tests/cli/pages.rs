@@ -28,7 +28,8 @@ fn a_run_ends_with_a_page_about_it() {
     is_whole(&page);
     assert!(page.contains("a &lt;b&gt;drop&lt;/b&gt; &amp; more") && !page.contains("<b>drop"));
     assert_eq!(page.matches("data:image/png;base64,").count(), 4 + 1, "four frames and a large one");
-    for words in ["Volume error", "Solver iterations", "Where the time went", "of 4", "scene.json", ">done<"]
+    for words in
+        ["Volume error", "Solver iterations", "Energy", "Where the time went", "of 4", "scene.json", ">done<"]
     {
         assert!(page.contains(words), "{words}");
     }
@@ -87,4 +88,73 @@ fn validation_has_a_page_too() {
     let page = text(&bytes_of(&folder, "known.html"));
     is_whole(&page);
     assert!(page.contains("free-fall") && page.contains("all met") && page.contains("u = u₀ + g t"));
+    assert_eq!(page.matches("<svg").count(), 1);
+}
+
+#[test]
+fn every_format_of_surfaces_ends_well_with_its_pictures() {
+    let folder = Folder::new("usda");
+    folder.write("scene.json", SMALL);
+    for format in ["usda", "obj", "vtp"] {
+        let set = format!("outputs.surface={format}");
+        let output = folder.run(&["run", "scene.json", "-o", format, "--frames", "1-2", "--set", &set]);
+        expect(&output, 0, &[]);
+        let page = text(&bytes_of(&folder, &format!("{format}/report.html")));
+        assert_eq!(page.matches("data:image/png;base64,").count(), 2 + 1, "{format}");
+        expect(&folder.run(&["cache", "verify", format]), 0, &["0 damaged"]);
+        expect(&folder.run(&["cache", "convert", format, &format!("{format}_ply"), "--to", "ply"]), 0, &[]);
+    }
+    let frame = |name: &str| bytes_of(&folder, &format!("{name}/surface/0002.ply"));
+    assert!(frame("usda_ply") == frame("vtp_ply") && frame("usda_ply") == frame("obj_ply"));
+    expect(&folder.run(&["view", "usda", "-o", "shot.html"]), 0, &[]);
+}
+
+#[test]
+fn a_report_tells_the_energy_of_the_liquid() {
+    let folder = Folder::new("energy");
+    folder.write("scene.json", SMALL);
+    expect(&folder.run(&["run", "scene.json", "-o", "out"]), 0, &[]);
+    let energy = |frame: usize| {
+        let report: serde_json::Value =
+            serde_json::from_slice(&bytes_of(&folder, &format!("out/report/{frame:04}.json"))).unwrap();
+        ["kinetic_energy", "potential_energy"].map(|name| report[name].as_f64().unwrap())
+    };
+    // A quarter of a cubic metre of water at rest, its middle a quarter of a metre above the floor.
+    let [motion, height] = energy(1);
+    let exact = 0.25 * 998.2 * 9.81 * 0.25;
+    assert!(motion == 0.0 && (height / exact - 1.0).abs() < 0.02, "{motion} J and {height} J of {exact}");
+    // As it falls, height becomes motion, and nothing is won.
+    let [later, low] = energy(4);
+    assert!(later > 0.0 && low < height && later + low < 1.01 * height, "{later} J and {low} J");
+    let page = text(&bytes_of(&folder, "out/report.html"));
+    assert!(page.contains("<b>Energy</b>"));
+}
+
+#[test]
+fn the_published_tables_have_a_page_with_plots() {
+    let folder = Folder::new("tables");
+    let arguments = ["validate", "stokes", "--table", "4.1", "--n", "32", "--report", "tables.html"];
+    expect(&folder.run(&arguments), 0, &[]);
+    let page = text(&bytes_of(&folder, "tables.html"));
+    is_whole(&page);
+    assert!(page.contains("Table 4.1") && page.contains("data:image/png;base64,") && page.contains("[Bat10"));
+}
+
+#[test]
+fn volumes_need_a_build_that_can_write_them() {
+    let folder = Folder::new("volumes");
+    folder.write("scene.json", SMALL);
+    let output =
+        folder.run(&["run", "scene.json", "-o", "out", "--set", "outputs.volumes=true", "--frames", "1-2"]);
+    match meniscus::io::vdb::AVAILABLE {
+        true => {
+            expect(&output, 0, &[]);
+            assert!(bytes_of(&folder, "out/vdb/0002.vdb").len() > 1000);
+            expect(&folder.run(&["cache", "verify", "out"]), 0, &["0 damaged"]);
+        }
+        false => {
+            expect(&output, 2, &["outputs.volumes", "--features openvdb"]);
+            expect(&folder.run(&["check", "scene.json", "--set", "outputs.volumes=true"]), 2, &["openvdb"]);
+        }
+    }
 }

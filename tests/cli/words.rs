@@ -80,6 +80,17 @@ fn a_failed_solve_is_left_behind_and_repeated() {
     assert!(line("then:").contains("Stalled") && line("now:").contains("Stalled"), "{said}");
 }
 
+/// The words of `cache` have examples of their own, which run on the cache of the example of `run`.
+fn examples_of_cache(folder: &Folder) {
+    for word in ["info", "verify", "prune", "convert"] {
+        let help = text(&folder.run(&["cache", word, "--help"]).stdout);
+        let arguments = example(&help).unwrap_or_else(|| panic!("cache {word} has no example:\n{help}"));
+        assert_eq!(&arguments[..2], ["cache", word]);
+        let output = folder.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
 #[test]
 #[cfg(unix)]
 fn the_example_of_every_command_runs() {
@@ -104,6 +115,9 @@ fn the_example_of_every_command_runs() {
                 fs::rename(folder.0.join("dam"), cache).unwrap();
             }
             _ => {}
+        }
+        if word == "cache" {
+            examples_of_cache(&folder);
         }
         arguments.extend(shortened(word).iter().map(|w| w.to_string()));
         let begin = Instant::now();

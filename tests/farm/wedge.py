@@ -107,11 +107,12 @@ def test_openjd(work):
 
 
 def start_slurm(work):
-    """One node with its controller, by hand; None if this machine cannot."""
+    """One node with its controller, by hand; a sentence if this machine cannot."""
     needed = ("munged", "slurmctld", "slurmd", "sbatch")
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    if os.getuid() != 0 or any(shutil.which(n, path=path) is None for n in needed):
-        return None
+    missing = [n for n in needed if shutil.which(n, path=path) is None]
+    if os.getuid() != 0 or missing:
+        return f"needs root and Debian's slurm-wlm and munge; missing: {missing or 'root'}"
     os.environ["PATH"] = path
     host = socket.gethostname()
     state = work / "slurm"
@@ -154,8 +155,8 @@ def start_slurm(work):
         if seen == ["idle"]:
             return processes
     stop(processes)
-    print(f"slurm: the node did not come up: {seen}", (state / "slurmctld.out").read_text()[-500:], (state / "slurmd.out").read_text()[-500:])
-    return None
+    logs = "".join((state / name).read_text()[-500:] for name in ("slurmctld.out", "slurmd.out"))
+    return f"the node did not come up: {seen}\n{logs}"
 
 
 def stop(processes):
@@ -179,8 +180,8 @@ def hurry(over):
 
 def test_slurm(work, sheet):
     processes = start_slurm(work)
-    if processes is None:
-        print("slurm: left out, it cannot be started here")
+    if isinstance(processes, str):
+        print(f"SKIPPED: slurm: {processes}")
         return
     over = threading.Event()
     threading.Thread(target=hurry, args=(over,), daemon=True).start()
@@ -191,8 +192,10 @@ def test_slurm(work, sheet):
         ids = run(folder / "slurm.sh", env={**os.environ, "MENISCUS": MENISCUS}).stdout.split()
         killed = []
         # Killed twice: a task that dies by a signal puts itself back into the queue.
-        for frames in (3, 8):
+        for kills, frames in enumerate((3, 8), start=1):
             kill_at(folder / "out" / VICTIM, frames, killed)
+            assert len(killed) == kills, f"kill {kills} of 2 found nobody to kill: the task was too quick or was not requeued"
+        assert killed[0][0] != killed[1][0], "the second kill must meet the task after it was requeued"
         for _ in range(240):
             time.sleep(1)
             if not run("squeue", "-h", "-o", "%i %T").stdout.strip():
@@ -200,7 +203,7 @@ def test_slurm(work, sheet):
         logs = "".join(p.read_text()[-300:] for p in sorted((folder / "out").glob("slurm_*.log")))
         assert (folder / "out" / "contact.png").exists(), f"{ids}: no sheet\n{logs[-3000:]}"
         assert tree(sheet.parent) == tree(folder / "out"), "the wedge on Slurm ended otherwise"
-        print(f"slurm: 6 tasks in an array, one killed at {[n for _, n in killed]} frames and requeued; the same files")
+        print(f"slurm: 6 tasks in an array, one killed twice, at {[n for _, n in killed]} frames and requeued; the same files")
     finally:
         over.set()
         stop(processes)

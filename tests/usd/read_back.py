@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 import numpy
-from pxr import Sdf, Usd, UsdGeom
+from pxr import Sdf, Usd, UsdGeom, UsdVol
 
 COMMAND = os.environ["MENISCUS_COMMAND"]
 SCENE = {
@@ -111,6 +111,24 @@ class ReadBack(unittest.TestCase):
             _, alone = self.surface(self.folder / f"usd/surface/{frame:04d}.usdc")
             both = [numpy.array(m.GetPointsAttr().Get(frame)) for m in (mesh, alone)]
             self.assertTrue(numpy.array_equal(*both), frame)
+
+    @unittest.skipUnless(os.environ.get("MENISCUS_VDB_COMMAND"), "MENISCUS_VDB_COMMAND names no command with OpenVDB")
+    def test_volumes_are_assets_that_lead_to_their_files(self):
+        words = ["run", self.folder / "scene.json", "-o", self.folder / "volumes", "--frames", "1-3", "--set", "outputs.volumes=true",
+                 "--no-report", "--progress", "none"]
+        subprocess.run([os.environ["MENISCUS_VDB_COMMAND"], *map(str, words)], check=True, capture_output=True)
+        stage = Usd.Stage.Open(str(self.folder / "volumes/liquid.usda"))
+        volume = UsdVol.Volume(stage.GetPrimAtPath("/liquid/volumes"))
+        fields = volume.GetFieldPaths()
+        self.assertEqual(set(fields), {"surface", "vel", "pressure", "collision"})
+        for name, path in fields.items():
+            asset = UsdVol.OpenVDBAsset(stage.GetPrimAtPath(path))
+            self.assertEqual(asset.GetFieldNameAttr().Get(), name)
+            for frame in (1, 2, 3):
+                file = pathlib.Path(asset.GetFilePathAttr().Get(frame).resolvedPath)
+                self.assertEqual(file.name, f"{frame:04}.vdb")
+                self.assertTrue(file.is_file())
+        self.assertEqual(len(UsdGeom.Mesh(stage.GetPrimAtPath("/liquid/surface")).GetPointsAttr().Get(2)) > 1000, True)
 
     def test_no_file_is_larger_than_pixars(self):
         for frame in (1, 6):

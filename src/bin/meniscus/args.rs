@@ -28,7 +28,7 @@ pub enum Command {
     /// Simulate a scene into a folder of frames
     #[command(after_help = "Example: meniscus run examples/scenes/dam_break.json -o dam --frames 1-24")]
     Run(RunArgs),
-    /// Simulate a dam that breaks in a tank, and draw it
+    /// Pour water from a jug over a sphere into a bowl, and draw it
     #[command(after_help = "Example: meniscus demo")]
     Demo(DemoArgs),
     /// Look at a scene before it is run: mistakes, doubts, memory and disk
@@ -40,10 +40,10 @@ pub enum Command {
     /// Write one page about a run: pictures, plots, warnings, the scene
     #[command(after_help = "Example: meniscus report dam -o dam.html")]
     Report(ReportArgs),
-    /// Write a shot as one page that plays in a browser: orbit, play, colour by speed
+    /// Write a shot as one page that plays in a browser: orbit, play, colour by speed or viscosity
     #[command(after_help = "Example: meniscus view dam -o dam_view.html")]
     View(ViewArgs),
-    /// Look at a cache, or turn its surfaces and single meshes into another format
+    /// Look at a cache, or turn it and single files into other formats
     #[command(after_help = "Example: meniscus cache convert dam dam_usd --to usdc")]
     Cache(CacheArgs),
     /// Write jobs for a farm that run a scene with several values

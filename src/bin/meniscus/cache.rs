@@ -1,15 +1,12 @@
 //! `meniscus cache`: what a cache holds, and its surfaces in another format.
 
-use super::convert;
+use super::convert::{ConvertArgs, convert};
 use super::presets::print_json;
 use super::terminal::{bytes, say};
-use clap::{Args, Subcommand, ValueEnum};
-use meniscus::geometry::TriMesh;
+use clap::{Args, Subcommand};
 use meniscus::io::cache::{Manifest, extension};
 use meniscus::io::lock::CacheLock;
-use meniscus::io::usd::{self, UsdFrame};
-use meniscus::io::{atomic, checkpoint, mesh, verify};
-use meniscus::scene::{Fps, SurfaceFormat};
+use meniscus::io::{atomic, checkpoint, verify};
 use meniscus::{Cancel, Error, Result};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -23,6 +20,7 @@ pub struct CacheArgs {
 #[derive(Clone, Debug, Subcommand)]
 enum CacheCommand {
     /// Say what a cache holds
+    #[command(after_help = "Example: meniscus cache info dam")]
     Info {
         /// The cache
         cache: PathBuf,
@@ -31,6 +29,7 @@ enum CacheCommand {
         json: bool,
     },
     /// Read the frames, solids, scene and checkpoints of a cache and compare them with their sums; exit code 3 if one is damaged
+    #[command(after_help = "Example: meniscus cache verify dam")]
     Verify {
         /// The cache
         cache: PathBuf,
@@ -42,6 +41,7 @@ enum CacheCommand {
         json: bool,
     },
     /// Remove old checkpoints and what interrupted runs left under temporary names; frames are never removed
+    #[command(after_help = "Example: meniscus cache prune dam --keep 2")]
     Prune {
         /// The cache
         cache: PathBuf,
@@ -49,50 +49,9 @@ enum CacheCommand {
         #[arg(long, value_name = "N", default_value_t = 1)]
         keep: usize,
     },
-    /// Write the surfaces of a cache, or one mesh, in another format
-    Convert {
-        /// A cache, or a mesh: PLY, OBJ, STL or USDC
-        from: PathBuf,
-        /// A new folder for the cache, an Alembic file (.abc) for the whole shot, or the mesh to write
-        to: PathBuf,
-        /// The format for the surfaces of a cache; bgeo for its particles
-        #[arg(long = "to", value_enum)]
-        format: Option<Format>,
-        /// The particles instead of the surface, into an Alembic file
-        #[arg(long)]
-        particles: bool,
-    },
-}
-
-/// Formats to write.
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Format {
-    Ply,
-    Obj,
-    Usdc,
-    Usda,
-    Abc,
-    Bgeo,
-}
-
-impl Format {
-    fn surface(self) -> SurfaceFormat {
-        match self {
-            Format::Ply => SurfaceFormat::Ply,
-            Format::Obj => SurfaceFormat::Obj,
-            Format::Usdc => SurfaceFormat::Usdc,
-            Format::Usda => SurfaceFormat::Usda,
-            // Neither is a folder of surfaces.
-            Format::Abc | Format::Bgeo => SurfaceFormat::None,
-        }
-    }
-
-    fn of(path: &Path) -> Result<Self> {
-        let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-        Format::from_str(ending, true).map_err(|_| {
-            Error::invalid(path.display().to_string(), "name the file .ply, .obj, .usdc or .usda")
-        })
-    }
+    /// Write the surfaces or particles of a cache, or one file, in another format
+    #[command(after_help = "Example: meniscus cache convert dam dam_vtp --to vtp")]
+    Convert(ConvertArgs),
 }
 
 pub fn cache(args: &CacheArgs, stop: &Cancel) -> Result<()> {
@@ -100,19 +59,7 @@ pub fn cache(args: &CacheArgs, stop: &Cancel) -> Result<()> {
         CacheCommand::Info { cache, json } => info(cache, *json),
         CacheCommand::Verify { cache, mend, json } => verify(cache, *mend, *json),
         CacheCommand::Prune { cache, keep } => prune(cache, *keep),
-        CacheCommand::Convert { from, to, format, particles } if from.is_dir() => {
-            let named = to.extension().is_some_and(|e| e.eq_ignore_ascii_case("abc")).then_some(Format::Abc);
-            match format.or(named) {
-                Some(Format::Abc) => convert::to_alembic(from, to, *particles, stop),
-                Some(Format::Bgeo) => convert::to_bgeo(from, to, stop),
-                Some(format) => convert_all(from, to, format, stop),
-                None => Err(Error::invalid("--to", "say ply, obj, usdc, usda or bgeo, or name a file .abc")),
-            }
-        }
-        CacheCommand::Convert { from, to, format, .. } => {
-            let format = format.map_or_else(|| Format::of(to), Ok)?;
-            write(&read(from)?, to, format, 1, Fps::default())
-        }
+        CacheCommand::Convert(args) => convert(args, stop),
     }
 }
 
@@ -195,61 +142,5 @@ fn prune(cache: &Path, keep: usize) -> Result<()> {
         remove(cache.join(file))?;
     }
     say(&format!("{} freed; checkpoints at {keep:?}", bytes(gone)));
-    Ok(())
-}
-
-fn read(path: &Path) -> Result<TriMesh> {
-    let bytes = std::fs::read(path).map_err(|e| Error::io(path, &e))?;
-    let name = path.display().to_string();
-    if usd::is_usdc(&bytes) {
-        return usd::parse_mesh(&name, &bytes);
-    }
-    // A PLY without triangles is a frame without liquid.
-    if bytes.starts_with(b"ply") { mesh::parse_points(&name, &bytes) } else { mesh::parse(&name, &bytes) }
-}
-
-fn write(surface: &TriMesh, to: &Path, format: Format, frame: i64, fps: Fps) -> Result<()> {
-    let shown = UsdFrame { frame, fps, surface: Some(surface), particles: None, solids: &[] };
-    match format {
-        Format::Ply => atomic::write_with(to, |out| mesh::write_ply(surface, out)),
-        Format::Obj => atomic::write_with(to, |out| mesh::write_obj(surface, out)),
-        Format::Usdc => atomic::write(to, &usd::to_usdc(&shown)),
-        Format::Usda => atomic::write(to, usd::to_usda(&shown).as_bytes()),
-        Format::Abc | Format::Bgeo => {
-            let message = "Alembic and BGEO are made of a cache: give the folder of a run";
-            Err(Error::invalid(to.display().to_string(), message))
-        }
-    }
-}
-
-/// The surfaces of a cache into a new folder, with a manifest of their own.
-fn convert_all(from: &Path, to: &Path, format: Format, stop: &Cancel) -> Result<()> {
-    let mut manifest = Manifest::read(from)?;
-    if to.join("manifest.json").exists() {
-        return Err(Error::invalid(
-            to.display().to_string(),
-            "there is a cache already: choose another folder",
-        ));
-    }
-    atomic::create_folder(&to.join("surface"))?;
-    let old = manifest.clone();
-    manifest.surface = format.surface();
-    (manifest.particles, manifest.colliders) = (false, Vec::new());
-    manifest.sums.clear();
-    for frame in &old.frames {
-        stop.check()?;
-        if let (Some(a), Some(b)) = (old.surface_file(from, *frame), manifest.surface_file(to, *frame)) {
-            write(&read(&a)?, &b, format, *frame, old.fps)?;
-        }
-    }
-    if let (Format::Usdc | Format::Usda, [first, .., last]) = (format, &old.frames[..])
-        && let Some(text) =
-            usd::stage([*first, *last], old.fps, extension(manifest.surface).unwrap_or_default())
-    {
-        atomic::write(&to.join("liquid.usda"), text.as_bytes())?;
-    }
-    let text = serde_json::to_string_pretty(&manifest).map_err(|e| Error::invalid("JSON", e.to_string()))?;
-    atomic::write(&to.join("manifest.json"), (text + "\n").as_bytes())?;
-    say(&format!("{} surfaces in {}", old.frames.len(), to.display()));
     Ok(())
 }

@@ -19,6 +19,14 @@ pub fn check(args: &CheckArgs) -> Result<()> {
     look_at_meshes(&loaded, &mut findings);
     let estimate = Simulation::estimate_with(&loaded.scene, &|file| loaded.mesh(file))?;
     look_at_memory(&loaded.scene, &estimate, &mut findings);
+    if loaded.scene.outputs.volumes && !meniscus::io::vdb::AVAILABLE {
+        let message = "this build has no OpenVDB and would refuse the run; build with --features openvdb";
+        findings.push(Finding {
+            severity: Severity::Error,
+            path: "outputs.volumes".into(),
+            message: message.into(),
+        });
+    }
     findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
     match args.json {
         true => print_json(&serde_json::json!({"estimate": estimate, "findings": findings}))?,

@@ -18,6 +18,7 @@ mod replay;
 mod report;
 mod resume;
 mod run;
+mod table;
 mod terminal;
 mod validate;
 mod validate_stokes;

@@ -1,10 +1,12 @@
-//! What a run says while it goes on: a bar for people, lines of JSON for programs.
+//! What a run says while it goes on: a table and a bar for people, lines of JSON for programs.
 //!
+//! On a terminal the newest frames stand in a [`Table`] above the bar.
 //! `--progress json` writes one object a line to standard output, each with an `event`: `start`,
 //! `progress` (at most five a second), `frame` (the report of a frame), `done` (the summary), `error`.
 //! `--progress openjd` writes the lines that a session of an Open Job Description understands:
 //! `openjd_progress: 33.3`, `openjd_status: frame 12 of 36 …`, `openjd_fail: …`.
 
+use super::table::Table;
 use super::terminal::{clock, complain, say, short};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use meniscus::scene::printable;
@@ -18,7 +20,7 @@ use std::time::{Duration, Instant};
 /// How to report progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
-    /// A bar on a terminal, else a line a frame
+    /// A table and a bar on a terminal, else a line a frame
     Bar,
     /// One JSON object a line on standard output
     Json,
@@ -43,6 +45,7 @@ pub struct Reporter {
     frame_begin: Instant,
     said: Instant,
     note: String,
+    table: Table,
 }
 
 impl Reporter {
@@ -52,13 +55,14 @@ impl Reporter {
                 Some((last - first) as u64 * PARTS),
                 ProgressDrawTarget::stderr(),
             );
-            let style = ProgressStyle::with_template("{bar:24} {msg}");
+            let style = ProgressStyle::with_template("{msg}\n{bar:24} {prefix}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
         let now = Instant::now();
         let recent = VecDeque::with_capacity(RECENT);
-        Reporter { mode, bar, first, last, recent, frame_begin: now, said: now, note: String::new() }
+        let table = Table::default();
+        Reporter { mode, bar, first, last, recent, frame_begin: now, said: now, note: String::new(), table }
     }
 
     /// The run begins.
@@ -71,14 +75,9 @@ impl Reporter {
         if let Some(bar) = &self.bar {
             let done = (p.frame - 1 - self.first).max(0) as f64 + p.fraction;
             bar.set_position((done * PARTS as f64) as u64);
-            bar.set_message(printable(&format!(
-                "frame {} of {}{} · {} · {}",
-                p.frame,
-                self.last,
-                self.left_in_words(p),
-                in_words(p.stage),
-                self.note
-            )));
+            let left = self.left_in_words(p);
+            let now = format!("frame {} of {}{left} · {}", p.frame, self.last, in_words(p.stage));
+            bar.set_prefix(printable(&now));
         }
         if self.mode == Mode::Json && self.said.elapsed() > Duration::from_millis(200) {
             self.said = Instant::now();
@@ -101,6 +100,10 @@ impl Reporter {
         }
         self.frame_begin = Instant::now();
         self.note = format!("{} l · {} substeps ({})", short(report.litres), report.substeps, report.rule);
+        self.table.add(report);
+        if let Some(bar) = &self.bar {
+            bar.set_message(self.table.text().lines().map(printable).collect::<Vec<_>>().join("\n"));
+        }
         for warning in &report.warnings {
             self.warn(&format!("frame {}: {warning}", report.frame));
         }

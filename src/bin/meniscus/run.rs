@@ -8,9 +8,11 @@ use super::load::{Loaded, load};
 use super::progress::{Mode, Reporter};
 use super::resume::{self, Start};
 use super::{exit, limits, preview, report, terminal};
-use meniscus::io::cache::CacheWriter;
+use meniscus::geometry::TriMesh;
+use meniscus::io::cache::{CacheWriter, Manifest};
 use meniscus::io::dump;
 use meniscus::io::usd::{UsdFrame, UsdPoints, UsdSolid};
+use meniscus::io::vdb::{self, VdbFrame};
 use meniscus::scene::{Scene, SurfaceFormat};
 use meniscus::simulation::report::{ColliderPose, Estimate, FrameReport};
 use meniscus::simulation::{Pool, Settings, Simulation};
@@ -190,6 +192,9 @@ fn steps(
     reporter: &mut Reporter,
     summary: &mut Summary,
 ) -> Result<()> {
+    if scene.outputs.volumes {
+        vdb::check_available("outputs.volumes")?;
+    }
     for finding in scene.preflight() {
         reporter.warn(&format!("{}: {}", finding.path, finding.message));
     }
@@ -307,10 +312,16 @@ fn write_frame(
     report: &FrameReport,
 ) -> Result<()> {
     let usd = matches!(scene.outputs.surface, SurfaceFormat::Usdc | SurfaceFormat::Usda);
-    if usd {
-        write_usd(cache, scene, simulation, report)?;
-    } else if scene.outputs.surface != SurfaceFormat::None {
-        cache.write_surface(report.frame, &simulation.surface()?)?;
+    let wanted = scene.outputs.surface != SurfaceFormat::None || scene.outputs.volumes;
+    let surface = wanted.then(|| simulation.surface()).transpose()?;
+    if let Some(surface) = &surface {
+        match usd {
+            true => write_usd(cache, scene, simulation, report, surface)?,
+            false => cache.write_surface(report.frame, surface)?,
+        }
+    }
+    if let (Some(surface), true) = (&surface, scene.outputs.volumes) {
+        write_volumes(cache, simulation, report.frame, surface)?;
     }
     if scene.outputs.particles && !usd {
         let carried = simulation.particle_attributes();
@@ -327,13 +338,25 @@ fn write_frame(
     cache.finish_frame(report.frame, report)
 }
 
+/// The fields as OpenVDB, and the stage that refers to them.
+fn write_volumes(cache: &CacheWriter, simulation: &Simulation, frame: i64, surface: &TriMesh) -> Result<()> {
+    let fields = simulation.volumes()?;
+    let voxel = 0.5 * fields.tiles.h();
+    let threads = simulation.threads();
+    let shown = VdbFrame { surface, voxel, fields: Some(&fields), threads };
+    vdb::write(&Manifest::volumes_file(cache.folder(), frame), &shown)?;
+    let thick = !fields.viscosity.is_empty();
+    let names = ["surface", "vel", "pressure", "collision", "viscosity"];
+    cache.write_stage(frame, &names[..if thick { 5 } else { 4 }])
+}
+
 fn write_usd(
     cache: &CacheWriter,
     scene: &Scene,
     simulation: &Simulation,
     report: &FrameReport,
+    surface: &TriMesh,
 ) -> Result<()> {
-    let surface = simulation.surface()?;
     let (particles, carried) = (simulation.particles(), simulation.particle_attributes());
     let points = UsdPoints {
         position: &particles.position,
@@ -351,7 +374,7 @@ fn write_usd(
     cache.write_usd(&UsdFrame {
         frame: report.frame,
         fps: scene.fps,
-        surface: Some(&surface),
+        surface: Some(surface),
         particles: scene.outputs.particles.then_some(points),
         solids: &report.colliders.iter().map(solid).collect::<Vec<_>>(),
     })

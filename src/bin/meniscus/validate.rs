@@ -21,7 +21,7 @@ pub struct ValidateArgs {
     /// One line of JSON a figure
     #[arg(long)]
     pub json: bool,
-    /// Write a page that shows every figure beside its known answer (mac and bcc)
+    /// Write a page that shows every figure beside its known answer, with plots and sources
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub struct ValidateArgs {
 /// Run the cases one after the other; an error if a figure misses its gate.
 pub fn validate(args: &ValidateArgs, stop: &Cancel) -> Result<()> {
     if args.simulator == "stokes" {
-        return validate_stokes::validate(&args.stokes, args.json, stop);
+        return validate_stokes::validate(&args.stokes, args.json, args.report.as_deref(), stop);
     }
     let known = cases(&args.simulator)?;
     let chosen: Vec<&str> =
@@ -61,7 +61,7 @@ pub fn validate(args: &ValidateArgs, stop: &Cancel) -> Result<()> {
 }
 
 fn table_row(figure: &Figure) -> String {
-    let Figure { name, value, reference, tolerance, pass, seconds } = figure;
+    let Figure { name, value, reference, tolerance, pass, seconds, .. } = figure;
     let (value, reference, tolerance) = (number(*value), number(*reference), number(*tolerance));
     let pass = if *pass { "yes" } else { "NO" };
     format!("{name:<26} {value:>10}  {reference:>10}  {tolerance:>10}   {pass:<4} {seconds:>9.1}")

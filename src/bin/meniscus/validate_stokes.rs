@@ -1,6 +1,7 @@
 //! `meniscus validate stokes`: the published convergence tables of the Stokes solver.
 
 use super::plot::{Panel, Plot, Series};
+use super::report::validation::{StokesTable, write_stokes};
 use super::terminal::say;
 use clap::Args;
 use meniscus::simulation::validation::stokes::{Form, Row, grids, run, tables};
@@ -30,7 +31,7 @@ pub struct StokesArgs {
 }
 
 /// Run the tables one after the other; an error if a figure misses its gate.
-pub fn validate(args: &StokesArgs, json: bool, stop: &Cancel) -> Result<()> {
+pub fn validate(args: &StokesArgs, json: bool, report: Option<&Path>, stop: &Cancel) -> Result<()> {
     let chosen: Vec<String> = match args.tables.is_empty() {
         true => tables().into_iter().map(str::to_string).collect(),
         false => args.tables.clone(),
@@ -40,6 +41,7 @@ pub fn validate(args: &StokesArgs, json: bool, stop: &Cancel) -> Result<()> {
         say("table    n  field         Linf   published           L1   published   pass");
     }
     let (mut missed, mut total) = (0, 0);
+    let mut done = Vec::new();
     for table in &chosen {
         let mut rows = Vec::new();
         for n in chosen_grids(args, table)? {
@@ -55,11 +57,21 @@ pub fn validate(args: &StokesArgs, json: bool, stop: &Cancel) -> Result<()> {
             }
         }
         if let Some(folder) = &args.plot {
-            let path = draw(table, &rows, folder)?;
+            meniscus::io::atomic::create_folder(folder)?;
+            let path = folder.join(format!("stokes_table_{table}.png"));
+            plot(table, &rows).draw().write_png(&path)?;
             if !json {
                 say(&format!("drawn: {}", path.display()));
             }
         }
+        done.push((table.clone(), rows));
+    }
+    if let Some(out) = report {
+        let tables: Vec<StokesTable> = done
+            .iter()
+            .map(|(name, rows)| StokesTable { name, rows, plot: plot(name, rows).draw() })
+            .collect();
+        write_stokes(out, &tables)?;
     }
     match missed {
         0 => Ok(()),
@@ -103,7 +115,7 @@ fn say_json(row: &Row) -> Result<()> {
 }
 
 /// Both norms of every field over the cells a side: ours as lines, the published ones as rings.
-fn draw(table: &str, rows: &[Row], folder: &Path) -> Result<PathBuf> {
+fn plot(table: &str, rows: &[Row]) -> Plot {
     let mut fields: Vec<&str> = Vec::new();
     for row in rows {
         if !fields.contains(&row.field.as_str()) {
@@ -122,15 +134,11 @@ fn draw(table: &str, rows: &[Row], folder: &Path) -> Result<PathBuf> {
         fields.iter().map(of).collect()
     };
     let panel = |title: &str, series| Panel { title: format!("table {table}, {title}"), series };
-    let plot = Plot {
+    Plot {
         x_name: "cells a side; lines: this build, rings: published".into(),
         panels: vec![
             panel("largest error", series(|r| r.Linf, |r| r.published_Linf)),
             panel("sum of errors", series(|r| r.L1, |r| r.published_L1)),
         ],
-    };
-    meniscus::io::atomic::create_folder(folder)?;
-    let path = folder.join(format!("stokes_table_{table}.png"));
-    plot.draw().write_png(&path)?;
-    Ok(path)
+    }
 }

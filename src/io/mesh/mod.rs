@@ -9,8 +9,9 @@
 //! own name. The names that other programs know are used where there is one: `normal` is `nx ny nz`,
 //! `velocity` is `vx vy vz`, `uv` is `s t`, `color` is `red green blue`. Any other attribute of width w
 //! is `name_0` to `name_{w−1}`. The reader turns all of them back. The OBJ reader keeps normals and
-//! texture coordinates, of the first corner that uses a vertex, and vertex colours; its writer leaves
-//! attributes out, as STL must.
+//! texture coordinates, of the first corner that uses a vertex, and vertex colours. OBJ has no place for anything
+//! else, so its writer puts attributes into comments, `#velocity 1 0 0` after the line of each vertex, which other
+//! programs pass over and the reader here takes back. STL has no place at all.
 
 mod obj;
 mod ply_header;
@@ -64,6 +65,16 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<TriMesh> {
 /// Read points, such as particles, from the bytes of a PLY file; faces are kept if there are any.
 pub fn parse_points(file: &str, bytes: &[u8]) -> Result<TriMesh> {
     ply_read::parse(file, bytes)
+}
+
+/// Points of a PLY file, and the whole numbers of their property `id` if there is one.
+pub(super) fn parse_numbered(file: &str, bytes: &[u8]) -> Result<(TriMesh, Option<Vec<u64>>)> {
+    ply_read::parse_numbered(file, bytes)
+}
+
+/// Whether bytes are an OBJ file of a frame without liquid.
+pub(super) fn is_empty_obj(file: &str, bytes: &[u8]) -> bool {
+    file.ends_with(".obj") && bytes.is_empty()
 }
 
 fn fault(file: &str, place: impl Into<String>, message: impl Into<String>) -> Error {

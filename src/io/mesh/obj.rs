@@ -8,17 +8,34 @@ use crate::geometry::{Attribute, TriMesh};
 use crate::math::Vec3;
 use std::io::{self, Write};
 
-/// Write positions and triangles as `v` and `f` lines, with enough digits for f32. Attributes are left out.
+/// Write positions and triangles as `v` and `f` lines, with enough digits for f32, and attributes as comments.
 pub fn write_obj(mesh: &TriMesh, out: impl Write) -> io::Result<()> {
     let mut out = io::BufWriter::new(out);
-    for p in &mesh.positions {
+    let whole = |a: &&Attribute| {
+        a.width > 0 && a.data.len() == a.width * mesh.positions.len() && is_name(a.name.as_bytes())
+    };
+    let carried: Vec<&Attribute> = mesh.attributes.iter().filter(whole).collect();
+    for (i, p) in mesh.positions.iter().enumerate() {
         writeln!(out, "v {} {} {}", p.x as f32, p.y as f32, p.z as f32)?;
+        for a in &carried {
+            write!(out, "#{}", a.name)?;
+            for value in &a.data[i * a.width..][..a.width] {
+                write!(out, " {value}")?;
+            }
+            writeln!(out)?;
+        }
     }
     for t in &mesh.triangles {
         let [a, b, c] = t.map(|v| v as u64 + 1);
         writeln!(out, "f {a} {b} {c}")?;
     }
     out.flush()
+}
+
+/// Whether a comment may carry an attribute of this name.
+fn is_name(name: &[u8]) -> bool {
+    name.first().is_some_and(u8::is_ascii_alphabetic)
+        && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }
 
 /// Values of one kind of line, and the index they are given to a vertex by.
@@ -72,6 +89,8 @@ struct Reader {
     texture: Channel,
     normals: Channel,
     polygons: Polygons,
+    /// Attributes in comments, as [`write_obj`] puts them.
+    carried: Vec<Attribute>,
     /// The highest vertex index that a face uses, and the line of that face.
     highest: (u32, usize),
 }
@@ -83,6 +102,7 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<TriMesh> {
         texture: Channel::new("uv", 2),
         normals: Channel::new("normal", 3),
         polygons: Polygons::default(),
+        carried: Vec::new(),
         highest: (0, 0),
     };
     let mut joined = Vec::new();
@@ -112,6 +132,10 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<TriMesh> {
 impl Reader {
     fn line(&mut self, line: &[u8], place: usize) -> std::result::Result<(), String> {
         let end = line.iter().position(|b| *b == b'#').unwrap_or(line.len());
+        if end == 0 && line.len() > 1 {
+            self.comment(&line[1..]);
+            return Ok(());
+        }
         let mut words = Tokens::new(&line[..end], 0);
         match words.next() {
             Some(b"v") => self.vertex(&mut words),
@@ -119,6 +143,31 @@ impl Reader {
             Some(b"vn") => push_values(&mut self.normals, &mut words, 3),
             Some(b"f") => self.face(&mut words, place),
             _ => Ok(()),
+        }
+    }
+
+    /// `name numbers`, if this is such a comment and stands after the line of a vertex.
+    fn comment(&mut self, text: &[u8]) {
+        let mut words = Tokens::new(text, 0);
+        let Some(name) = words.next().filter(|n| text.starts_with(n) && is_name(n)) else { return };
+        let mut values = Vec::new();
+        while let Some(word) = words.next() {
+            match number::<f32>(word) {
+                Ok(value) if value.is_finite() && values.len() < 16 => values.push(value),
+                _ => return,
+            }
+        }
+        let (name, before) = (String::from_utf8_lossy(name), self.positions.len().wrapping_sub(1));
+        let known = self.carried.iter_mut().find(|a| a.name == name);
+        match known {
+            Some(a) if a.width == values.len() && a.data.len() == before.wrapping_mul(a.width) => {
+                a.data.extend(values)
+            }
+            None if before == 0 && !values.is_empty() => {
+                self.carried.push(Attribute { name: name.into_owned(), width: values.len(), data: values });
+            }
+            // Not one for every vertex: a comment like any other.
+            _ => {}
         }
     }
 
@@ -176,6 +225,7 @@ impl Reader {
         if n > 0 && self.colors.len() == 3 * n {
             mesh.attributes.push(Attribute { name: "color".into(), width: 3, data: self.colors });
         }
+        mesh.attributes.extend(self.carried.into_iter().filter(|a| a.data.len() == a.width * n));
         Ok(mesh)
     }
 }

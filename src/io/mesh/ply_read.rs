@@ -80,6 +80,11 @@ fn decode(kind: Type, raw: [u8; 8]) -> f64 {
 }
 
 pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<TriMesh> {
+    parse_numbered(file, bytes).map(|(mesh, _)| mesh)
+}
+
+/// The same, and the whole numbers of the property `id`, which a float cannot hold, if there is one.
+pub(super) fn parse_numbered(file: &str, bytes: &[u8]) -> Result<(TriMesh, Option<Vec<u64>>)> {
     let header = ply_header::parse(file, bytes)?;
     let body = &bytes[header.bytes..];
     let mut numbers = match header.encoding {
@@ -89,10 +94,11 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<TriMesh> {
     let mut mesh = TriMesh::default();
     let mut polygons = Polygons::default();
     let mut strips = Vec::new();
+    let mut id = None;
     for element in &header.elements {
         check_count(element, header.encoding, &numbers).map_err(|m| fault(file, numbers.place(), m))?;
         let read = match element.name.as_str() {
-            "vertex" => read_vertices(&mut numbers, element, &mut mesh),
+            "vertex" => read_vertices(&mut numbers, element, &mut mesh, &mut id),
             "face" => read_lists(&mut numbers, element, |v| match v {
                 Some(v) => polygons.push_corner(to_index(v)),
                 None => polygons.end_polygon(),
@@ -107,7 +113,7 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<TriMesh> {
     check_indices(file, polygons.corners().chain(strips.iter().copied().filter(|v| *v != u32::MAX)), &mesh)?;
     mesh.triangles = polygons.triangulate(&mesh.positions);
     push_strips(&strips, &mut mesh.triangles);
-    Ok(mesh)
+    Ok((mesh, id))
 }
 
 fn check_count(element: &Element, encoding: Encoding, numbers: &Numbers) -> std::result::Result<(), String> {
@@ -181,12 +187,15 @@ fn read_vertices(
     numbers: &mut Numbers,
     element: &Element,
     mesh: &mut TriMesh,
+    id: &mut Option<Vec<u64>>,
 ) -> std::result::Result<(), String> {
     let scalars: Vec<&Property> = element.properties.iter().filter(|p| p.list.is_none()).collect();
     let axes = ["x", "y", "z"].map(|axis| scalars.iter().position(|p| p.name == axis));
     let [Some(x), Some(y), Some(z)] = axes else {
         return Err("properties x, y and z are needed".into());
     };
+    let numbered = scalars.iter().position(|p| p.name == "id" && !p.item.is_float());
+    let mut ids = Vec::new();
     let mut row = vec![0.0; scalars.len()];
     let mut columns: Vec<Vec<f32>> = vec![Vec::with_capacity(element.count); scalars.len()];
     mesh.positions = Vec::with_capacity(element.count);
@@ -204,12 +213,14 @@ fn read_vertices(
         }
         check_finite(&row, "vertex", v)?;
         mesh.positions.push(vec3(&[row[x], row[y], row[z]]));
+        ids.extend(numbered.map(|i| row[i].max(0.0) as u64));
         for (i, column) in columns.iter_mut().enumerate() {
             if ![x, y, z].contains(&i) {
                 column.push((row[i] / unit(scalars[i])) as f32);
             }
         }
     }
+    *id = numbered.map(|_| ids);
     let names = scalars.iter().map(|p| p.name.clone());
     mesh.attributes =
         group(names.zip(columns).filter(|(n, _)| !["x", "y", "z"].contains(&n.as_str())).collect());

@@ -1,28 +1,33 @@
-//! Reads meshes out of binary USD, as far as [`super::crate_write`] goes and a little further: the first
-//! mesh of a file, at its first time, with polygons of any size.
+//! Reads the attributes of a prim out of binary USD, as far as [`super::crate_write`] goes and a little further: the
+//! first prim of a type, at its first time.
 //!
 //! Every offset and size is checked before it is used; a damaged file is refused and never misread.
 
+use super::assemble::{Numbers, Values};
 use super::crate_write::{ARRAY, COMPRESSED, IDENT, INLINED, MIN_COMPRESSED, kind, spec};
-use super::integers::{unpack, unpack_bytes};
-use crate::error::{Error, Result};
-use crate::geometry::{Attribute, TriMesh};
-use crate::io::mesh::Polygons;
-use crate::math::Vec3;
+use super::integers::{unpack, unpack_bytes, unpack_long};
 use std::collections::BTreeMap;
 
-/// The first mesh of a file.
-pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<TriMesh> {
-    let fault = |message: &str| Error::Format {
-        file: file.into(),
-        place: "binary USD".into(),
-        message: message.into(),
-    };
-    let layer =
-        Crate::open(bytes).ok_or_else(|| fault("the file is damaged, or uses what is not read here"))?;
-    let mesh = layer.mesh().ok_or_else(|| fault("it holds no mesh, or a damaged one"))?;
-    mesh.check(file)?;
-    Ok(mesh)
+/// The attributes of the first prim of a type; the inner nothing if there is none, the outer if the file is damaged.
+pub(super) fn find(bytes: &[u8], kind: &str) -> Option<Option<Values>> {
+    let layer = Crate::open(bytes, kind)?;
+    let Some(prim) = layer.prims.first() else { return Some(None) };
+    let Some(own) = layer.attributes.get(prim) else { return Some(None) };
+    let mut values = Values::new();
+    for (name, rep) in own {
+        // What is neither is left out: it is not geometry. What is and cannot be read makes the file damaged.
+        let numbers = match Crate::kind(*rep).0 {
+            kind::INT => Numbers::Whole(layer.ints(*rep)?.into_iter().map(i64::from).collect()),
+            kind::INT64 => Numbers::Whole(layer.longs(*rep)?),
+            kind::FLOAT | kind::VEC2F | kind::VEC3F if Crate::kind(*rep).1 => {
+                let (values, width) = layer.floats(*rep)?;
+                Numbers::Real(values, width)
+            }
+            _ => continue,
+        };
+        values.insert(name.clone(), numbers);
+    }
+    Some(Some(values))
 }
 
 /// Properties of prims: where their values stand.
@@ -31,8 +36,8 @@ struct Crate<'a> {
     tokens: Vec<String>,
     /// Names of attributes by the prim they belong to, with the representation of the value.
     attributes: BTreeMap<usize, BTreeMap<String, u64>>,
-    /// Prims that are meshes, in the order of the file.
-    meshes: Vec<usize>,
+    /// Prims of the type that is looked for, in the order of the file.
+    prims: Vec<usize>,
 }
 
 /// Reads forward and never past the end.
@@ -69,7 +74,7 @@ impl<'a> Cursor<'a> {
 }
 
 impl<'a> Crate<'a> {
-    fn open(bytes: &'a [u8]) -> Option<Self> {
+    fn open(bytes: &'a [u8], wanted: &str) -> Option<Self> {
         // Versions before 0.7 have other arrays; later ones add types, which are skipped.
         if bytes.get(..8)? != IDENT || bytes.get(8)? != &0 || !(7..=13).contains(bytes.get(9)?) {
             return None;
@@ -88,8 +93,8 @@ impl<'a> Crate<'a> {
         let fields = fields(section("FIELDS")?)?;
         let sets = counted(section("FIELDSETS")?)?;
         let tree = tree(section("PATHS")?)?;
-        let mut layer = Crate { bytes, tokens, attributes: BTreeMap::new(), meshes: Vec::new() };
-        layer.specs(section("SPECS")?, &fields, &sets, &tree)?;
+        let mut layer = Crate { bytes, tokens, attributes: BTreeMap::new(), prims: Vec::new() };
+        layer.specs(section("SPECS")?, &fields, &sets, &tree, wanted)?;
         Some(layer)
     }
 
@@ -97,7 +102,14 @@ impl<'a> Crate<'a> {
         self.tokens.get(index).map(String::as_str)
     }
 
-    fn specs(&mut self, mut at: Cursor, fields: &[(u32, u64)], sets: &[i32], tree: &[Place]) -> Option<()> {
+    fn specs(
+        &mut self,
+        mut at: Cursor,
+        fields: &[(u32, u64)],
+        sets: &[i32],
+        tree: &[Place],
+        wanted: &str,
+    ) -> Option<()> {
         let n = at.size()?;
         let (paths, starts, kinds) = (at.packed(n)?, at.packed(n)?, at.packed(n)?);
         let places: BTreeMap<i32, &Place> = tree.iter().map(|p| (p.path, p)).collect();
@@ -110,8 +122,8 @@ impl<'a> Crate<'a> {
             let place = places.get(&paths[i])?;
             if kinds[i] == spec::PRIM {
                 let word = field("typeName").and_then(|rep| self.word((rep & 0xffff_ffff) as usize));
-                if word == Some("Mesh") {
-                    self.meshes.push(place.path as usize);
+                if word == Some(wanted) {
+                    self.prims.push(place.path as usize);
                 }
             } else if kinds[i] == spec::ATTRIBUTE {
                 let value = match (field("timeSamples"), field("default")) {
@@ -124,7 +136,7 @@ impl<'a> Crate<'a> {
                 }
             }
         }
-        self.meshes.sort_unstable();
+        self.prims.sort_unstable();
         Some(())
     }
 
@@ -168,6 +180,24 @@ impl<'a> Crate<'a> {
         Some(data.chunks_exact(4).map(|c| i32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect())
     }
 
+    fn longs(&self, rep: u64) -> Option<Vec<i64>> {
+        let (_, array, compressed) = Self::kind(rep);
+        let mut at = self.at(rep);
+        if !array {
+            return None;
+        }
+        if at.at == 0 {
+            return Some(Vec::new());
+        }
+        let n = at.size()?;
+        if compressed && n >= MIN_COMPRESSED {
+            let size = at.size()?;
+            return unpack_long(at.take(size)?, n);
+        }
+        let data = at.take(n.checked_mul(8)?)?;
+        data.chunks_exact(8).map(|c| c.first_chunk().map(|c| i64::from_le_bytes(*c))).collect()
+    }
+
     /// Floats of any width, one after another, and the width.
     fn floats(&self, rep: u64) -> Option<(Vec<f32>, usize)> {
         let (kind_, array, compressed) = Self::kind(rep);
@@ -206,46 +236,6 @@ impl<'a> Crate<'a> {
             }
             _ => None,
         }
-    }
-
-    fn mesh(&self) -> Option<TriMesh> {
-        let own = self.attributes.get(self.meshes.first()?)?;
-        let (points, 3) = self.floats(*own.get("points")?)? else { return None };
-        let positions: Vec<Vec3> =
-            points.chunks_exact(3).map(|c| Vec3::new(c[0].into(), c[1].into(), c[2].into())).collect();
-        let counts = self.ints(*own.get("faceVertexCounts")?)?;
-        let corners = self.ints(*own.get("faceVertexIndices")?)?;
-        let mut polygons = Polygons::default();
-        let mut rest = &corners[..];
-        for n in counts {
-            let (face, after) = rest.split_at_checked(usize::try_from(n).ok()?)?;
-            for corner in face {
-                let vertex = u32::try_from(*corner).ok().filter(|v| (*v as usize) < positions.len())?;
-                polygons.push_corner(vertex);
-            }
-            polygons.end_polygon();
-            rest = after;
-        }
-        let triangles = polygons.triangulate(&positions);
-        let mut mesh = TriMesh::new(positions, triangles);
-        for (name, rep) in own {
-            let known = match name.as_str() {
-                "velocities" => "velocity",
-                "normals" => "normal",
-                "primvars:displayColor" => "color",
-                "primvars:st" => "uv",
-                other => other.strip_prefix("primvars:").unwrap_or(""),
-            };
-            let value = self.floats(*rep).filter(|_| !known.is_empty());
-            // Values that sit elsewhere than on vertices are left out.
-            if let Some((data, _)) =
-                value.filter(|(d, _)| !d.is_empty() && d.len().is_multiple_of(mesh.positions.len()))
-            {
-                let width = data.len() / mesh.positions.len();
-                mesh.attributes.push(Attribute { name: known.into(), width, data });
-            }
-        }
-        Some(mesh)
     }
 }
 

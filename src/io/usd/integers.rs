@@ -46,7 +46,7 @@ pub(super) fn unpack(packed: &[u8], n: usize) -> Option<Vec<i32>> {
     decode(&unpack_bytes(packed, encoded_size(n)?)?, n)
 }
 
-/// Compress whole numbers of 64 bits; they are only written here.
+/// Compress whole numbers of 64 bits.
 pub(super) fn pack_long(values: &[i64]) -> Vec<u8> {
     let before = std::iter::once(0).chain(values.iter().copied());
     let differences: Vec<i64> = values.iter().zip(before).map(|(v, b)| v.wrapping_sub(b)).collect();
@@ -70,6 +70,29 @@ pub(super) fn pack_long(values: &[i64]) -> Vec<u8> {
         out[8 + i / 4] |= code << (2 * (i % 4));
     }
     pack_bytes(&out)
+}
+
+/// Undo [`pack_long`] for `n` numbers.
+pub(super) fn unpack_long(packed: &[u8], n: usize) -> Option<Vec<i64>> {
+    if n / 4 > packed.len().saturating_mul(256) {
+        return None;
+    }
+    let bytes = unpack_bytes(packed, n.checked_mul(8)?.checked_add(8 + n.div_ceil(4))?)?;
+    let mut rest = bytes.get(8 + n.div_ceil(4)..)?;
+    let common = i64::from_le_bytes(*bytes.first_chunk()?);
+    let mut value = 0i64;
+    let mut out = Vec::with_capacity(n);
+    for i in 0..n {
+        let d = match bytes[8 + i / 4] >> (2 * (i % 4)) & 3 {
+            0 => common,
+            1 => i64::from(i16::from_le_bytes(take(&mut rest)?)),
+            2 => i64::from(i32::from_le_bytes(take(&mut rest)?)),
+            _ => i64::from_le_bytes(take(&mut rest)?),
+        };
+        value = value.wrapping_add(d);
+        out.push(value);
+    }
+    Some(out)
 }
 
 fn encoded_size(n: usize) -> Option<usize> {
@@ -173,7 +196,9 @@ mod tests {
     fn long_numbers_have_codes_of_their_own() {
         // Differences 5, 1, 1, 70000, 2⁴⁰: common 1, codes 1 0 0 2, 3.
         let start = 7 + 70_000;
-        let bytes = unpack_bytes(&pack_long(&[5, 6, 7, start, start + (1 << 40)]), 100).unwrap();
+        let numbers = [5, 6, 7, start, start + (1 << 40)];
+        assert_eq!(unpack_long(&pack_long(&numbers), 5).as_deref(), Some(&numbers[..]));
+        let bytes = unpack_bytes(&pack_long(&numbers), 100).unwrap();
         assert_eq!(bytes[..10], [1, 0, 0, 0, 0, 0, 0, 0, 0b1000_0001, 0b11]);
         assert_eq!(bytes[10..16], [5, 0, 0x70, 0x11, 1, 0]);
         assert_eq!(bytes[16..], (1i64 << 40).to_le_bytes());

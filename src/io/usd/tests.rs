@@ -39,11 +39,14 @@ fn cup() -> UsdSolid {
 #[test]
 fn a_surface_comes_back_with_all_it_carries() {
     let mesh = ball();
-    let back = parse_mesh("ball.usdc", &to_usdc(&frame(&mesh, &[cup()]))).unwrap();
-    assert_eq!(back.positions, mesh.positions);
-    assert_eq!(back.triangles, mesh.triangles);
-    for a in &mesh.attributes {
-        assert_eq!(back.attribute(&a.name), Some(a), "{}", a.name);
+    let shown = frame(&mesh, &[]);
+    for bytes in [to_usdc(&frame(&mesh, &[cup()])), to_usda(&shown).into_bytes()] {
+        let back = parse_mesh("ball.usd", &bytes).unwrap();
+        assert_eq!(back.positions, mesh.positions);
+        assert_eq!(back.triangles, mesh.triangles);
+        for a in &mesh.attributes {
+            assert_eq!(back.attribute(&a.name), Some(a), "{}", a.name);
+        }
     }
 }
 
@@ -51,6 +54,8 @@ fn a_surface_comes_back_with_all_it_carries() {
 fn a_frame_without_liquid_is_a_file_too() {
     let back = parse_mesh("dry.usdc", &to_usdc(&frame(&TriMesh::default(), &[]))).unwrap();
     assert!(back.positions.is_empty() && back.triangles.is_empty());
+    let text = to_usda(&frame(&TriMesh::default(), &[]));
+    assert_eq!(parse_mesh("dry.usda", text.as_bytes()).unwrap(), back);
     // Values without vertices belong to nothing, and are left out.
     let stray = Attribute { name: "age".into(), width: 1, data: vec![0.5; 3] };
     let lost = TriMesh { attributes: vec![stray], ..TriMesh::default() };
@@ -92,7 +97,10 @@ fn damaged_files_are_refused_or_read_as_some_other_mesh() {
     }
     assert!(refused > 0);
     let text = to_usda(&frame(&mesh, &[]));
-    assert!(parse_mesh("a.usda", text.as_bytes()).unwrap_err().to_string().contains("usdcat"));
+    for end in (0..text.trim_end().len()).step_by(7) {
+        let said = parse_mesh("short.usda", &text.as_bytes()[..end]).unwrap_err().to_string();
+        assert!(said.contains("line"), "{said}");
+    }
 }
 
 #[test]

@@ -24,10 +24,12 @@ mod saving;
 mod sizing;
 mod thick;
 mod trouble;
+mod volumes;
 
-use super::liquid::{Amount, CellFields, Liquid, Solved, Step};
+use super::liquid::{Amount, CellFields, Liquid, Moments, Solved, Step};
 use super::report::Limit;
 use super::state::{Reader, Writer};
+use super::volumes::VolumesView;
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
@@ -274,6 +276,14 @@ impl Liquid for Bcc {
             liquid: &self.now.liquid,
             velocity: &self.now.values.at_cells,
         })
+    }
+
+    fn moments(&self) -> Moments {
+        self.sums()
+    }
+
+    fn volumes(&self, viscosity: &[f64]) -> Result<VolumesView<'_>> {
+        self.view(viscosity)
     }
 
     fn emitted(&self) -> &[f64] {

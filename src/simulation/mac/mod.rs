@@ -19,10 +19,12 @@ mod saving;
 mod skin;
 mod thick;
 mod trouble;
+mod volumes;
 
-use super::liquid::{Amount, CellFields, Liquid, Solved, Step};
+use super::liquid::{Amount, CellFields, Liquid, Moments, Solved, Step};
 use super::report::Limit;
 use super::state::{Reader, Writer};
+use super::volumes::VolumesView;
 use crate::error::{Error, Result};
 use crate::field::{Columns, Particles, Solids};
 use crate::geometry::{Attribute, TriMesh};
@@ -457,6 +459,14 @@ impl Liquid for Mac {
             ("room", grid.room.clone()),
             ("liquid_distance", grid.liquid.clone()),
         ]
+    }
+
+    fn moments(&self) -> Moments {
+        self.sums()
+    }
+
+    fn volumes(&self, viscosity: &[f64]) -> Result<VolumesView<'_>> {
+        self.view(viscosity)
     }
 
     fn emitted(&self) -> &[f64] {

@@ -15,10 +15,10 @@
 //! particle differs from the grid. In water nothing changes, in honey particles follow the grid.
 
 use super::attributes::Thickness;
-use super::{Mac, WALL_LAYERS};
+use super::{Mac, MacOptions, WALL_LAYERS};
 use crate::error::{Error, Result};
 use crate::field::{NearPatch, Particles, Solids};
-use crate::grid::extend_average;
+use crate::grid::{Tiles, extend_average};
 use crate::linalg::SolveInfo;
 use crate::math::{Vec3, elementary};
 use crate::scene::Flow;
@@ -102,24 +102,34 @@ impl Mac {
         if thickest < least || tiles.is_empty() {
             return Ok(None);
         }
-        let thickness = Thickness::new(&self.options, particles, step.viscosity);
-        if thickness.is_even() {
-            return Ok(Some(tiles.field(thickest)));
-        }
-        let of_cell = |place: usize| {
-            let (mut sum, mut volume) = (0.0, 0.0);
-            for p in particles.of_cell(place) {
-                let v = particles.volume[p] as f64;
-                (sum, volume) = (sum + v * thickness.log(p), volume + v);
-            }
-            if volume > 0.0 { (sum / volume, 1) } else { (0.0, 0u8) }
-        };
-        let cells: Vec<(f64, u8)> = (0..tiles.cells()).into_par_iter().map(of_cell).collect();
-        let (mut mixed, mut known): (Vec<f64>, Vec<u8>) = cells.into_iter().unzip();
-        extend_average(tiles, &mut mixed, &mut known, LAYERS)?;
-        let mu = mixed.par_iter().zip(&known).map(|(l, k)| if *k > 0 { elementary::exp(*l) } else { 0.0 });
-        Ok(Some(mu.collect()))
+        mixed_viscosity(&self.options, tiles, particles, step.viscosity).map(Some)
     }
+}
+
+/// Viscosity of each cell, mixed from that of its particles and continued a little beyond them, Pa·s.
+pub(super) fn mixed_viscosity(
+    options: &MacOptions,
+    tiles: &Tiles,
+    particles: &Particles,
+    viscosity: &[f64],
+) -> Result<Vec<f64>> {
+    let thickness = Thickness::new(options, particles, viscosity);
+    if thickness.is_even() {
+        return Ok(tiles.field(greatest(viscosity)));
+    }
+    let of_cell = |place: usize| {
+        let (mut sum, mut volume) = (0.0, 0.0);
+        for p in particles.of_cell(place) {
+            let v = particles.volume[p] as f64;
+            (sum, volume) = (sum + v * thickness.log(p), volume + v);
+        }
+        if volume > 0.0 { (sum / volume, 1) } else { (0.0, 0u8) }
+    };
+    let cells: Vec<(f64, u8)> = (0..tiles.cells()).into_par_iter().map(of_cell).collect();
+    let (mut mixed, mut known): (Vec<f64>, Vec<u8>) = cells.into_iter().unzip();
+    extend_average(tiles, &mut mixed, &mut known, LAYERS)?;
+    let mu = mixed.par_iter().zip(&known).map(|(l, k)| if *k > 0 { elementary::exp(*l) } else { 0.0 });
+    Ok(mu.collect())
 }
 
 /// Liquid in a source moves as the source says, whatever hangs from it: without that, a thread of honey would draw

@@ -75,7 +75,8 @@ pub fn sloshing(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
         [first, .., last] => PI * (zeros.len() - 1) as f64 / (last - first),
         _ => f64::NAN,
     };
-    Ok(vec![Figure::new("sloshing-frequency", value, omega, 0.02 * omega)])
+    let figure = Figure::new("sloshing-frequency", value, omega, 0.02 * omega);
+    Ok(vec![figure.with_swing("height of the wave, m", amplitude, omega)])
 }
 
 /// The closed mesh of what is below a curve y(x), from well under the floor.

@@ -64,5 +64,10 @@ pub fn dam_break(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
     let depths = DEPTHS.iter().map(|&(moment, exact)| {
         Figure::new(format!("dam-depth-{moment}"), value_at(&depth, moment), exact, 0.03)
     });
-    Ok(arrivals.chain([wall]).chain(depths).collect())
+    let mut figures: Vec<Figure> = arrivals.chain([wall]).chain(depths).collect();
+    if let Some(last) = figures.pop() {
+        let axes = ["time, √(H/g)", "depth 0.3 m from the end wall, H"];
+        figures.push(last.with_curve(axes, depth.clone(), DEPTHS.to_vec()));
+    }
+    Ok(figures)
 }

@@ -88,7 +88,8 @@ pub fn swinging_drop(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
         [first, .., last] => PI * (zeros.len() - 1) as f64 / (last - first),
         _ => f64::NAN,
     };
-    Ok(vec![Figure::new("swinging-drop-frequency", value, omega, 0.02 * omega)])
+    let figure = Figure::new("swinging-drop-frequency", value, omega, 0.02 * omega);
+    Ok(vec![figure.with_swing("sum of x² − y², m⁵", swing, omega)])
 }
 
 /// The closed mesh of what is inside a rim r(θ), between two heights along z.

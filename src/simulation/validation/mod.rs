@@ -21,6 +21,7 @@ use super::{Settings, Simulation};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::geometry::TriMesh;
+use crate::math::elementary::cos;
 use crate::scene::Scene;
 use serde::Serialize;
 use std::time::Instant;
@@ -40,12 +41,37 @@ pub struct Figure {
     pub pass: bool,
     /// Wall-clock seconds of the case that the figure belongs to.
     pub seconds: f64,
+    /// What the figure was read off, for plots.
+    #[serde(skip)]
+    pub curve: Option<Curve>,
+}
+
+/// A quantity as it was measured, beside what is known of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// What is drawn to the right and upwards, with units.
+    pub axes: [&'static str; 2],
+    pub measured: Vec<(f64, f64)>,
+    pub known: Vec<(f64, f64)>,
 }
 
 impl Figure {
     fn new(name: impl Into<String>, value: f64, reference: f64, tolerance: f64) -> Self {
         let pass = (value - reference).abs() <= tolerance;
-        Self { name: name.into(), value, reference, tolerance, pass, seconds: 0.0 }
+        Self { name: name.into(), value, reference, tolerance, pass, seconds: 0.0, curve: None }
+    }
+
+    /// The same with the curve that it was read off.
+    fn with_curve(self, axes: [&'static str; 2], measured: Vec<(f64, f64)>, known: Vec<(f64, f64)>) -> Self {
+        Self { curve: Some(Curve { axes, measured, known }), ..self }
+    }
+
+    /// The same with a swing of known frequency beside what was measured.
+    fn with_swing(self, name: &'static str, measured: Vec<(f64, f64)>, omega: f64) -> Self {
+        let start = measured.first().map_or((0.0, 0.0), |s| *s);
+        let height = start.1 / cos(omega * start.0);
+        let known = measured.iter().map(|(t, _)| (*t, height * cos(omega * t))).collect();
+        self.with_curve(["time, s", name], measured, known)
     }
 }
 

@@ -73,17 +73,7 @@ impl Cache {
         let Some(path) = self.manifest.surface_file(&self.folder, frame) else {
             return Ok(TriMesh::default());
         };
-        let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, &e))?;
-        let name = path.display().to_string();
-        if io::usd::is_usdc(&bytes) {
-            return io::usd::parse_mesh(&name, &bytes);
-        }
-        // A PLY without triangles is a frame without liquid.
-        if bytes.starts_with(b"ply") {
-            io::mesh::parse_points(&name, &bytes)
-        } else {
-            io::mesh::parse(&name, &bytes)
-        }
+        io::any::read(&path)
     }
 
     /// The file of a frame's cells.

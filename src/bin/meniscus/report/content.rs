@@ -124,7 +124,7 @@ fn plots(run: &Run) -> String {
     let drawn: String = charts.iter().enumerate().map(|(i, c)| c.svg(&frames, i)).collect();
     let mut data: Vec<_> = charts.iter().map(|c| c.data()).collect();
     // Which rule forced the substeps stands beside their number.
-    if let Some(substeps) = data.get_mut(3) {
+    if let Some(substeps) = data.get_mut(4) {
         substeps["notes"] = run.reports.iter().map(|r| r.rule.clone()).collect();
     }
     let data = script_json(&json!({"frames": frames, "charts": data}));

@@ -4,6 +4,7 @@
 //! script shows values under the pointer. `meniscus run` writes it at its end.
 
 pub mod chart;
+mod compare;
 mod content;
 pub mod page;
 pub mod validation;
@@ -158,10 +159,20 @@ fn charts(reports: &[FrameReport]) -> Vec<Chart> {
         let seconds = reports.iter().map(|r| stage_seconds(r)[s]).collect();
         Line::new(stage_in_words(s), STAGE_COLOURS[s], seconds)
     });
+    let energy = Chart {
+        title: "Energy".into(),
+        unit: "J",
+        style: Style::Stacked,
+        lines: vec![
+            Line::new("height", "#4f9bd9", of(&|r| r.potential_energy)),
+            Line::new("motion", "#e38f4f", of(&|r| r.kinetic_energy)),
+        ],
+    };
     vec![
         volume,
         single("Volume error", "%", "#56a8e0", Style::Signed, of(&|r| 100.0 * r.volume_error())),
         Chart { title: "Time a frame".into(), unit: "s", style: Style::Stacked, lines: stages.collect() },
+        energy,
         single("Substeps a frame", "", "#a6d27a", Style::Filled, of(&|r| f64::from(r.substeps))),
         single("Solver iterations a frame", "", "#e38f4f", Style::Filled, of(&|r| r.iterations as f64)),
         single("Fastest liquid", "m/s", "#7cc6b8", Style::Filled, of(&|r| r.max_speed)),

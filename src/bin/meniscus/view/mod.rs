@@ -1,8 +1,9 @@
 //! `meniscus view`: a shot as one page that plays in any browser, without a network.
 //!
 //! Every frame is packed ([`pack`]) and stands as text in the page; the page unpacks a frame when it is
-//! shown. Solids stand once, with a pose a frame, unless they deform.
+//! shown. Solids stand once, with a pose a frame, unless they deform. Numbers to colour by are [`channels`].
 
+mod channels;
 mod pack;
 
 use super::preview::cache::Cache;
@@ -10,6 +11,7 @@ use super::preview::{Setting, setting_of};
 use super::report::page::{base64, escape, script_json};
 use super::report::read_json;
 use super::terminal::{bytes, count, say};
+use channels::Channels;
 use clap::Args;
 use meniscus::geometry::TriMesh;
 use meniscus::io::cache::{Manifest, ManifestCollider};
@@ -76,7 +78,8 @@ struct Shot {
 impl Shot {
     /// Write the page; returns its bytes and the vertices of the liquid in it.
     fn write(&self, out: &Path, budget: f64) -> Result<(usize, usize)> {
-        let mut grid = Grid::of(&self.bounds(), self.setting.top_speed);
+        let mut grid = Grid::of(&self.bounds());
+        let channels = Channels::find(&self.cache, &self.frames, self.setting.top_speed)?;
         let (vertices, edge) = self.measure(&grid)?;
         let allowed = 0.9 * budget / BYTES_A_VERTEX;
         let mut factor = (vertices as f64 / allowed).sqrt();
@@ -85,7 +88,7 @@ impl Shot {
             if factor > 1.0 {
                 grid.cube = (factor * edge).ceil().clamp(2.0, 4096.0) as u32;
             }
-            packed = self.pack(&grid)?;
+            packed = self.pack(&grid, &channels)?;
             let size = 4.0 / 3.0 * packed.iter().map(|p| p.bytes.len() as f64).sum::<f64>();
             if size <= budget {
                 break;
@@ -94,7 +97,7 @@ impl Shot {
         }
         let (solids, texts) = self.solids(&grid)?;
         let shown: usize = packed.iter().map(|p| p.vertices).sum();
-        let page = self.page(&grid, &packed, vertices, solids, texts)?;
+        let page = self.page(&grid, &channels, &packed, vertices, (solids, texts))?;
         atomic::write(out, page.as_bytes())?;
         Ok((page.len(), shown))
     }
@@ -119,11 +122,11 @@ impl Shot {
         Ok((sum * self.frames.len() / some.len().max(1), edge))
     }
 
-    fn pack(&self, grid: &Grid) -> Result<Vec<Packed>> {
+    fn pack(&self, grid: &Grid, channels: &Channels) -> Result<Vec<Packed>> {
         let one = |frame: &i64| {
             self.stop.check()?;
             let surface = self.cache.surface(*frame)?;
-            grid.pack(&surface, super::preview::speeds(&surface).as_deref())
+            grid.pack(&surface, &channels.of(&surface))
         };
         self.frames.par_iter().map(one).collect()
     }
@@ -147,16 +150,16 @@ impl Shot {
 
     fn solid(&self, solid: &ManifestCollider, frame: i64, grid: &Grid) -> Result<Packed> {
         let mesh: TriMesh = mesh::read(Manifest::collider_file(&self.cache.folder, solid, frame))?;
-        Grid { cube: 1, ..*grid }.pack(&mesh, None)
+        Grid { cube: 1, ..*grid }.pack(&mesh, &[])
     }
 
     fn page(
         &self,
         grid: &Grid,
+        channels: &Channels,
         packed: &[Packed],
         vertices: usize,
-        solids: Vec<Value>,
-        texts: Vec<String>,
+        (solids, texts): (Vec<Value>, Vec<String>),
     ) -> Result<String> {
         let manifest = &self.cache.manifest;
         let mut frames = Vec::with_capacity(packed.len());
@@ -167,7 +170,7 @@ impl Shot {
         let camera = &self.setting.camera;
         let data = json!({
             "name": manifest.name, "fps": manifest.fps.value(), "cell": manifest.cell, "frames": frames, "solids": solids,
-            "low": grid.low.as_slice(), "step": grid.step, "topSpeed": grid.top_speed, "ground": self.setting.ground,
+            "low": grid.low.as_slice(), "step": grid.step, "channels": channels.about(), "ground": self.setting.ground,
             "eye": camera.eye.as_slice(), "target": camera.target.as_slice(), "tint": self.setting.colour,
             "clear": self.setting.clear, "size": self.setting.bounds.size().norm(),
             "coarser": grid.cube > 1, "vertices": vertices, "version": env!("CARGO_PKG_VERSION"),

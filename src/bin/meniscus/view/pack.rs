@@ -7,9 +7,10 @@
 //! bits a byte, and the whole is deflated (RFC 1951, which browsers inflate by themselves):
 //!
 //! ```text
-//!     vertices, triangles, 3 differences a vertex, 1 byte of speed a vertex, 3 corners a triangle
+//!     vertices, triangles, channels, 3 differences a vertex, 1 byte a vertex for each channel, 3 corners a triangle
 //! ```
 //!
+//! A channel is a number to colour by, speed first, from 0 to 255 over its range in the shot.
 //! Where a shot is too large for one page, vertices in one cube of `cube` steps become their mean and
 //! triangles that vanish are left out.
 
@@ -30,8 +31,6 @@ pub struct Grid {
     pub low: Vec3,
     /// Metres.
     pub step: f64,
-    /// Speed of 255, m/s.
-    pub top_speed: f64,
     /// Steps to the side of a cube whose vertices become one; 1 keeps all.
     pub cube: u32,
 }
@@ -44,21 +43,19 @@ pub struct Packed {
 }
 
 impl Grid {
-    pub fn of(bounds: &Aabb, top_speed: f64) -> Self {
+    pub fn of(bounds: &Aabb) -> Self {
         let longest = bounds.size().max().max(1e-12);
-        Grid { low: bounds.lo, step: longest / STEPS, top_speed: top_speed.max(1e-9), cube: 1 }
+        Grid { low: bounds.lo, step: longest / STEPS, cube: 1 }
     }
 
     fn place(&self, p: &Vec3) -> [i64; 3] {
         std::array::from_fn(|a| ((p[a] - self.low[a]) / self.step).round().clamp(-1e9, 1e9) as i64)
     }
 
-    pub fn pack(&self, mesh: &TriMesh, speeds: Option<&[f64]>) -> Result<Packed> {
+    /// Pack a mesh; channels have a number from 0 to 1 for each vertex.
+    pub fn pack(&self, mesh: &TriMesh, channels: &[Vec<f64>]) -> Result<Packed> {
         let points: Vec<[i64; 3]> = mesh.positions.iter().map(|p| self.place(p)).collect();
-        let speed = |i: usize| {
-            let s = speeds.and_then(|s| s.get(i)).copied().unwrap_or(0.0);
-            (255.0 * s / self.top_speed).clamp(0.0, 255.0)
-        };
+        let byte = |channel: &[f64], i: usize| 255.0 * channel.get(i).copied().unwrap_or(0.0).clamp(0.0, 1.0);
         let (members, of) = self.cubes(&points);
         let mut order = Order { place: vec![u32::MAX; members.len()], used: Vec::new(), corners: Vec::new() };
         let mut triangles = 0;
@@ -72,8 +69,8 @@ impl Grid {
         let mut raw = Vec::new();
         number(order.used.len() as u64, &mut raw);
         number(triangles as u64, &mut raw);
+        number(channels.len() as u64, &mut raw);
         let mut before = [0i64; 3];
-        let mut means = Vec::with_capacity(order.used.len());
         for v in &order.used {
             let all = &members[*v as usize];
             let mean = |a: usize| {
@@ -82,9 +79,13 @@ impl Grid {
             let here = [mean(0), mean(1), mean(2)];
             (0..3).for_each(|a| number(zigzag(here[a] - before[a]), &mut raw));
             before = here;
-            means.push((all.iter().map(|i| speed(*i as usize)).sum::<f64>() / all.len() as f64) as u8);
         }
-        raw.extend(means);
+        for channel in channels {
+            raw.extend(order.used.iter().map(|v| {
+                let all = &members[*v as usize];
+                (all.iter().map(|i| byte(channel, *i as usize)).sum::<f64>() / all.len() as f64) as u8
+            }));
+        }
         raw.extend(order.corners);
         let mut out = DeflateEncoder::new(Vec::new(), Compression::new(6));
         let bytes = out.write_all(&raw).and_then(|()| out.finish());
@@ -175,7 +176,7 @@ mod tests {
                 }
             }
         };
-        let (vertices, triangles) = (next(&raw).0, next(&raw).0);
+        let (vertices, triangles, channels) = (next(&raw).0, next(&raw).0, next(&raw).0);
         let mut here = [0i64; 3];
         let mut positions = Vec::new();
         let mut end = 0;
@@ -188,7 +189,7 @@ mod tests {
             positions.push(grid.low + Vec3::from(here.map(|c| c as f64)) * grid.step);
         }
         let speeds = raw[end..end + vertices as usize].to_vec();
-        at = end + vertices as usize;
+        at = end + (channels * vertices) as usize;
         let mut next = |raw: &[u8]| {
             let (mut value, mut shift) = (0u64, 0);
             loop {
@@ -215,16 +216,16 @@ mod tests {
     #[test]
     fn a_packed_ball_comes_back_to_half_a_step() {
         let ball = TriMesh::icosphere(0.3, 3);
-        let grid = Grid::of(&Aabb::of_points(&ball.positions), 2.0);
+        let grid = Grid::of(&Aabb::of_points(&ball.positions));
         let speeds: Vec<f64> = ball.positions.iter().map(|p| (p.y + 0.3).abs()).collect();
-        let packed = grid.pack(&ball, Some(&speeds)).unwrap();
+        let packed = grid.pack(&ball, &[speeds.clone(), vec![0.5; speeds.len()]]).unwrap();
         let (positions, speed, triangles) = unpack(&packed.bytes, &grid);
         assert_eq!((positions.len(), triangles.len()), (ball.positions.len(), ball.triangles.len()));
         for (old, new) in ball.triangles.iter().zip(&triangles) {
             for (o, n) in old.iter().zip(new) {
                 let off = ball.positions[*o as usize] - positions[*n as usize];
                 assert!(off.amax() <= 0.5 * grid.step * (1.0 + 1e-6), "{off}");
-                let s = 255.0 * speeds[*o as usize] / 2.0;
+                let s = 255.0 * speeds[*o as usize];
                 assert!((f64::from(speed[*n as usize]) - s).abs() <= 1.0);
             }
         }
@@ -235,12 +236,12 @@ mod tests {
     #[test]
     fn cubes_leave_fewer_vertices_and_the_shape() {
         let ball = TriMesh::icosphere(0.3, 5);
-        let mut grid = Grid::of(&Aabb::of_points(&ball.positions), 1.0);
+        let mut grid = Grid::of(&Aabb::of_points(&ball.positions));
         grid.cube = (3.0 * mean_edge(&ball, &grid).unwrap()) as u32;
-        let packed = grid.pack(&ball, None).unwrap();
+        let packed = grid.pack(&ball, &[]).unwrap();
         assert!(packed.vertices * 4 < ball.positions.len() && packed.vertices > 100, "{}", packed.vertices);
         let (positions, _, _) = unpack(&packed.bytes, &grid);
         assert!(positions.iter().all(|p| (p.norm() - 0.3).abs() < 2.0 * f64::from(grid.cube) * grid.step));
-        assert!(grid.pack(&TriMesh::default(), None).is_ok());
+        assert!(grid.pack(&TriMesh::default(), &[]).is_ok());
     }
 }

@@ -55,15 +55,17 @@
       let value = 0, scale = 1;
       for (;;) { const byte = raw[at++]; value += (byte & 127) * scale; if (byte < 128) return value; scale *= 128; }
     };
-    const vertices = number(), triangles = number();
+    const vertices = number(), triangles = number(), channels = number();
     const position = new Float32Array(3 * vertices), here = [0, 0, 0];
     for (let i = 0; i < vertices; i++) for (let a = 0; a < 3; a++) {
       const z = number();
       here[a] += z % 2 ? -(z + 1) / 2 : z / 2;
       position[3 * i + a] = data.low[a] + here[a] * data.step;
     }
-    const speed = raw.slice(at, at + vertices);
-    at += vertices;
+    // Up to four numbers to colour by, side by side as a shader wants them.
+    const speed = new Uint8Array(4 * vertices);
+    for (let c = 0; c < Math.min(4, channels); c++) for (let i = 0; i < vertices; i++) speed[4 * i + c] = raw[at + c * vertices + i];
+    at += channels * vertices;
     const index = new Uint32Array(3 * triangles);
     let seen = 0;
     for (let i = 0; i < index.length; i++) { const below = number(); index[i] = below === 0 ? seen++ : seen - below; }
@@ -100,14 +102,14 @@
       for (const f of around.get(key)) if (dot(unit(faces[f]), own) > 0.766) sum = add(sum, faces[f]);
       for (let a = 0; a < 3; a++) { position[3 * i + a] = p[3 * v + a]; normal[3 * i + a] = sum[a]; }
     }
-    return { position, normal, speed: new Uint8Array(index.length), index: Uint32Array.from({ length: index.length }, (_, i) => i) };
+    return { position, normal, speed: new Uint8Array(4 * index.length), index: Uint32Array.from({ length: index.length }, (_, i) => i) };
   };
 
   // ---- Drawing.
   const vertexShader = `#version 300 es
-    in vec3 position; in vec3 normal; in float speed;
-    uniform mat4 camera, place; out vec3 at, n; out float fast;
-    void main() { vec4 p = place * vec4(position, 1.); at = p.xyz; n = mat3(place) * normal; fast = speed; gl_Position = camera * p; }`;
+    in vec3 position; in vec3 normal; in vec4 speed;
+    uniform mat4 camera, place; uniform int channel; out vec3 at, n; out float fast;
+    void main() { vec4 p = place * vec4(position, 1.); at = p.xyz; n = mat3(place) * normal; fast = speed[channel]; gl_Position = camera * p; }`;
   const light = `
     vec3 sky(vec3 d) {
       float up = smoothstep(-.15, .8, d.y);
@@ -183,14 +185,14 @@
       gl.bindBuffer(gl.ARRAY_BUFFER, buffer); gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
       gl.enableVertexAttribArray(i); gl.vertexAttribPointer(i, width, type, normalised, 0, 0);
     };
-    attribute(0, position, 3, gl.FLOAT, false); attribute(1, normal, 3, gl.FLOAT, false); attribute(2, speed, 1, gl.UNSIGNED_BYTE, true);
+    attribute(0, position, 3, gl.FLOAT, false); attribute(1, normal, 3, gl.FLOAT, false); attribute(2, speed, 4, gl.UNSIGNED_BYTE, true);
     const elements = gl.createBuffer(); buffers.push(elements);
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, elements); gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, index, gl.STATIC_DRAW);
     gl.bindVertexArray(null);
     return { array, count: index.length, bytes: 28 * position.length / 3 + 4 * index.length,
       free: () => { gl.deleteVertexArray(array); buffers.forEach((b) => gl.deleteBuffer(b)); } };
   };
-  const quad = (points) => upload({ position: new Float32Array(points.flat()), normal: new Float32Array(12).fill(1), speed: new Uint8Array(4), index: new Uint32Array([0, 1, 2, 0, 2, 3]) });
+  const quad = (points) => upload({ position: new Float32Array(points.flat()), normal: new Float32Array(12).fill(1), speed: new Uint8Array(16), index: new Uint32Array([0, 1, 2, 0, 2, 3]) });
   const screen = quad([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]);
   const reach = 12 * data.size, floor = data.ground - 1e-4 * data.size, [tx, , tz] = data.target;
   const plane = quad([[tx - reach, floor, tz - reach], [tx + reach, floor, tz - reach], [tx + reach, floor, tz + reach], [tx - reach, floor, tz + reach]]);
@@ -215,7 +217,9 @@
   const hash = new URLSearchParams(location.hash.slice(1));
   const frames = data.frames;
   let current = Math.max(0, frames.findIndex((f) => f.frame === +hash.get("frame")));
-  let mode = Math.min(2, Math.max(0, ["liquid", "speed", "clay"].indexOf(hash.get("mode"))));
+  // Ways to look: the liquid itself, a channel, clay.
+  const looks = [{ name: "liquid", kind: 0, channel: 0 }, ...data.channels.slice(0, 4).map((c, i) => ({ name: c.name, kind: 1, channel: i })), { name: "clay", kind: 2, channel: 0 }];
+  let look = looks[Math.max(0, looks.findIndex((l) => l.name === hash.get("mode")))];
   let playing = hash.has("play"), shown = null, wanted = 0;
   const home = () => {
     const d = sub(data.eye, data.target), r = Math.hypot(...d);
@@ -253,7 +257,7 @@
       used = p; gl.useProgram(p);
       const at = (name) => gl.getUniformLocation(p, name);
       gl.uniformMatrix4fv(at("camera"), false, camera); gl.uniform3fv(at("eye"), eye);
-      gl.uniform1f(at("fade"), 1); gl.uniform1f(at("cell"), gridCell); gl.uniform1f(at("size"), data.size);
+      gl.uniform1f(at("fade"), 1); gl.uniform1i(at("channel"), look.channel); gl.uniform1f(at("cell"), gridCell); gl.uniform1f(at("size"), data.size);
     };
     const put = (mesh, place, kind, colour) => {
       gl.uniformMatrix4fv(gl.getUniformLocation(used, "place"), false, place);
@@ -280,7 +284,7 @@
     use(surface);
     gl.disable(gl.BLEND);
     data.solids.forEach((s, i) => { if (!s.glass) put(shown.solids[i], places[i], 5, [1, 1, 1]); });
-    const kind = mode === 0 && !data.clear ? 4 : mode;
+    const kind = look.kind === 0 && !data.clear ? 4 : look.kind;
     if (kind === 0) {
       // The nearest sheet alone is seen, and solids through it.
       gl.colorMask(false, false, false, false); put(shown.liquid, same, kind, data.tint); gl.colorMask(true, true, true, true);
@@ -308,14 +312,26 @@
     $("note").textContent = [...f.warnings, data.coarser ? "shown coarser than simulated, to fit into one page" : ""].filter(Boolean).join(" · ");
     $("now").textContent = `frame ${f.frame} · ${f.time.toFixed(2)} s`;
   };
+  const buttons = looks.map((l) => {
+    const button = document.createElement("button");
+    button.textContent = l.name[0].toUpperCase() + l.name.slice(1);
+    button.addEventListener("click", () => { look = l; modes(); });
+    $("modes").insertBefore(button, $("home"));
+    return button;
+  });
   const modes = () => {
-    document.querySelectorAll("#modes button[data-mode]").forEach((b) => b.classList.toggle("on", +b.dataset.mode === mode));
-    $("legend").style.display = mode === 1 ? "block" : "none";
+    buttons.forEach((b, i) => b.classList.toggle("on", looks[i] === look));
+    const channel = look.kind === 1 ? data.channels[look.channel] : null;
+    $("legend").style.display = channel ? "block" : "none";
+    if (channel) {
+      $("what").textContent = channel.logarithmic ? `${channel.name}, logarithmic` : channel.name;
+      $("low").textContent = digits(channel.low); $("top").textContent = `${digits(channel.high)} ${channel.unit}`.trim();
+    }
+    document.body.dataset.mode = look.name;
     draw();
   };
   $("ramp").style.background = "linear-gradient(90deg," + [[.035, .06, .22], [.03, .2, .42], [.03, .42, .42], [.25, .62, .22], [.92, .68, .1], [1, .93, .72]]
     .map((c) => `rgb(${c.map((v) => Math.round(255 * v ** (1 / 2.2))).join(",")})`).join(",") + ")";
-  $("top").textContent = `${digits(data.topSpeed)} m/s`;
   const top = Math.max(...frames.map((f) => f.speed), 1e-9);
   $("spark").setAttribute("viewBox", `0 0 ${Math.max(1, frames.length - 1)} 1`);
   $("spark").innerHTML = `<path fill="#56a8e0" fill-opacity=".28" d="M0 1${frames.map((f, i) => `L${i} ${(1 - .95 * f.speed / top).toFixed(3)}`).join("")}L${Math.max(1, frames.length - 1)} 1Z"/>`;
@@ -336,7 +352,6 @@
   $("frame").addEventListener("input", () => { play(false); begun = null; show(+$("frame").value); });
   $("play").addEventListener("click", () => { begun = null; play(!playing); });
   $("home").addEventListener("click", () => { orbit = home(); draw(); });
-  document.querySelectorAll("#modes button[data-mode]").forEach((b) => b.addEventListener("click", () => { mode = +b.dataset.mode; modes(); }));
   addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1, Home: -1e9, End: 1e9 }[event.key];
     if (event.key === " ") { event.preventDefault(); begun = null; play(!playing); }
