@@ -1,6 +1,6 @@
 """The shipped zip in a real Blender: installed, used as an artist would, and removed.
 
-    python test_addon.py ZIP FOLDER          the tests run in their order and build on each other
+    python test_addon.py ZIP FOLDER [TEST ...]      the tests run in their order and build on each other
 """
 
 import importlib
@@ -740,6 +740,33 @@ class AddOn(unittest.TestCase):
         areas = [a for w in bpy.context.window_manager.windows for a in w.screen.areas if a.type == "IMAGE_EDITOR"]
         self.assertIn(sheet, [a.spaces.active.image for a in areas], "it is shown")
 
+    def test_16b_whatever_a_frame_carries_can_be_shaded_with(self):
+        import meniscus
+
+        meshes, surface = part("meshes"), FOLDER / "carried" / "v001" / "surface"
+        surface.mkdir(parents=True)
+        points = numpy.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], numpy.float32)
+        faces = meshes.triangles(numpy.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]]))
+        carried = {"viscosity": numpy.array([1, 2, 3, 4], numpy.float32), "Cd": points, "rest": points, "phase": numpy.array([0, 0, 1, 1], numpy.float32)}
+        ply = FOLDER / "carried" / "frame.ply"
+        ply.write_bytes(meshes.to_bytes(points, faces, carried))
+        subprocess.run([str(meniscus.command()), "cache", "convert", str(ply), str(surface / "0001.usdc")], check=True)
+        bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+        bpy.ops.mesh.primitive_cube_add()
+        bpy.context.object.name = "Domain"
+        bpy.ops.meniscus.set_role(role="DOMAIN")
+        part("playback").show(bpy.context, domain(), surface.parent)
+        _, mesh = evaluated(1)
+        for name in ("viscosity", "phase"):
+            values = numpy.empty(4, numpy.float32)
+            mesh.attributes[name].data.foreach_get("value", values)
+            self.assertEqual(values.tolist(), carried[name].tolist())
+        # USD knows the colour by another name.
+        kinds = {"FLOAT_VECTOR": "vector", "FLOAT_COLOR": "color"}
+        for name in ("rest", "displayColor"):
+            value = getattr(mesh.attributes[name].data[1], kinds[mesh.attributes[name].data_type])
+            self.assertEqual(list(value)[:3], [1, 0, 0])
+
     def test_17_it_leaves_without_a_trace(self):
         bpy.ops.wm.open_mainfile(filepath=str(FOLDER / "CUP.blend"))
         settings().divisions, bpy.context.scene.frame_end = 24, 2
@@ -763,7 +790,7 @@ class AddOn(unittest.TestCase):
 if __name__ == "__main__":
     try:
         print("Blender", bpy.app.version_string)
-        result = unittest.main(argv=sys.argv[:1], exit=False, failfast=True).result
+        result = unittest.main(argv=sys.argv[:1] + [f"AddOn.{name}" for name in sys.argv[3:]], exit=False, failfast=True).result
         code = 0 if result.wasSuccessful() else 1
     except BaseException:
         traceback.print_exc()
