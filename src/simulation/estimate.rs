@@ -80,7 +80,7 @@ pub(super) fn estimate(scene: &Scene, meshes: Meshes) -> Result<Estimate> {
     let bytes = bytes + BYTES_A_TRIANGLE * look.triangles()?;
     Ok(Estimate {
         domain_cells: if domain.is_finite() { domain as u64 } else { 0 },
-        liquid_cells: liquid as u64,
+        liquid_cells: liquid.round() as u64,
         particles: particles as u64,
         memory_bytes: (ABOVE * (BASE + bytes)) as u64,
         disk_bytes_per_frame: (liquid * DISK_BYTES_A_CELL) as u64,

@@ -27,6 +27,8 @@ const TOLERANCE: f64 = 0.25;
 /// the level set has lost. Sheets are held together down to this much less than half full.
 const LOST: f64 = 0.6;
 const SHEET: f64 = 0.25;
+/// Such a sheet counts as this full, which is barely liquid; what is fuller counts as it is.
+const BARELY: f64 = 0.6;
 /// With less room than this round a cell centre the particles say nothing.
 const LEAST_ROOM: f64 = 0.2;
 const UNKNOWN: f64 = -1.0;
@@ -87,7 +89,8 @@ pub fn guide(tiles: &Tiles, phi: &mut [f64], full: &[f64]) {
         if *full > expected + TOLERANCE {
             // Where the level set has lost a sheet altogether, the particles alone say that there is one.
             let lost = *phi > LOST * h;
-            let most = -h * depth(if lost { *full + SHEET } else { *full - TOLERANCE });
+            let sheet = full.max((*full + SHEET).min(BARELY));
+            let most = -h * depth(if lost { sheet } else { *full - TOLERANCE });
             *phi = if near || most < 0.0 { most } else { *phi };
         } else if *full < expected - TOLERANCE {
             let least = -h * depth(*full + TOLERANCE);

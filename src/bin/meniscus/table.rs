@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// Rows that stay on the screen.
 const ROWS: usize = 8;
 /// Names of the stages, as short as their columns.
-const SHORT: [&str; STAGES.len()] = ["surf", "mesh", "carry", "force", "solve", "end"];
+const SHORT: [&str; STAGES.len()] = ["surf", "mesh", "flow", "push", "solv", "end"];
 
 /// The newest rows.
 #[derive(Debug, Default)]
@@ -34,13 +34,13 @@ impl Table {
 }
 
 fn header() -> String {
-    let stages: String = SHORT.iter().map(|s| format!("{s:>6}")).collect();
+    let stages: String = SHORT.iter().map(|s| format!("{s:>5}")).collect();
     format!("frame sub because of    litres error %  iter{stages}  all s")
 }
 
 fn row(report: &FrameReport) -> String {
     let seconds = |name: &str| report.stage_seconds.iter().find(|s| s.0 == name).map_or(0.0, |s| s.1);
-    let stages: String = STAGES.iter().map(|s| format!("{:>6}", few(seconds(s)))).collect();
+    let stages: String = STAGES.iter().map(|s| format!("{:>5}", few(seconds(s)))).collect();
     let rule: String = report.rule.chars().take(12).collect();
     format!(
         "{:>5} {:>3} {rule:<12} {:>7} {:>+7.3} {:>5}{stages} {:>6}",
@@ -53,9 +53,14 @@ fn row(report: &FrameReport) -> String {
     )
 }
 
-/// Seconds in at most five characters.
+/// Seconds in at most four characters, up to a few hours.
 fn few(seconds: f64) -> String {
-    if seconds < 100.0 { format!("{seconds:.2}") } else { format!("{seconds:.0}") }
+    match seconds {
+        s if s < 10.0 => format!("{s:.2}"),
+        s if s < 100.0 => format!("{s:.1}"),
+        s => format!("{s:.0}"),
+    }
+}
 }
 
 #[cfg(test)]
@@ -86,7 +91,7 @@ mod tests {
         assert!(lines.iter().all(|l| l.chars().count() <= 80), "{text}");
         assert_eq!(
             lines[ROWS],
-            "   20   4 liquid speed    12.5  +0.000    31  1.25  1.25  1.25  1.25  1.25  1.25    123"
+            "   20   4 liquid speed    12.5  +0.000    31 1.25 1.25 1.25 1.25 1.25 1.25    123"
         );
     }
 }

@@ -241,7 +241,7 @@ mod tests {
         let page = plots(&all);
         assert_eq!(page.matches("<svg").count(), 4);
         assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
-        assert!(page.contains("10^-5") && page.contains("over time, s"), "{page}");
+        assert!(page.contains("10^-3") && page.contains("over time, s"), "{page}");
         assert!(plots(&[]).is_empty());
     }
 }
