@@ -33,7 +33,11 @@ fn every_preconditioner_leads_to_the_dense_solution() {
 fn preconditioners_are_symmetric_and_positive() {
     for seed in 0..10 {
         let a = random_spd(30, seed);
-        for (name, mut m) in point_preconditioners(&a) {
+        let mut all = point_preconditioners(&a);
+        let blocks = BlockCsr::<3>::from_csr(&a).unwrap();
+        all.push(("block jacobi", Box::new(BlockJacobi::new(&blocks).unwrap())));
+        all.push(("sparse ldlt", Box::new(SparseLdlt::new(&a).unwrap())));
+        for (name, mut m) in all {
             let columns: Vec<Vec<f64>> = (0..30)
                 .map(|j| {
                     let (mut e, mut z) = (vec![0.0; 30], vec![0.0; 30]);

@@ -117,8 +117,6 @@ pub fn point_preconditioners(a: &Csr) -> Vec<(&'static str, Box<dyn Precondition
         ("ic0", Box::new(Ic0::new(a, &Ic0Params::ic0()).unwrap())),
         ("mic0", Box::new(Ic0::new(a, &Ic0Params::mic0()).unwrap())),
         ("gauss-seidel", Box::new(SymmetricGaussSeidel::new(a).unwrap())),
-        ("block jacobi", Box::new(BlockJacobi::new(&BlockCsr::<3>::from_csr(a).unwrap()).unwrap())),
-        ("sparse ldlt", Box::new(SparseLdlt::new(a).unwrap())),
         ("chebyshev", Box::new(Chebyshev::new(a, &a.diagonal(), 3, 10.0).unwrap())),
         ("blocked mic0", Box::new(Ic0::new(a, &Ic0Params { block_rows: 16, ..Ic0Params::mic0() }).unwrap())),
     ]
