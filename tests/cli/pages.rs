@@ -101,7 +101,7 @@ fn every_format_of_surfaces_ends_well_with_its_pictures() {
         expect(&output, 0, &[]);
         let page = text(&bytes_of(&folder, &format!("{format}/report.html")));
         assert_eq!(page.matches("data:image/png;base64,").count(), 2 + 1, "{format}");
-        expect(&folder.run(&["cache", "verify", format]), 0, &["0 damaged"]);
+        expect(&folder.run(&["cache", "verify", format]), 0, &[]);
         expect(&folder.run(&["cache", "convert", format, &format!("{format}_ply"), "--to", "ply"]), 0, &[]);
     }
     let frame = |name: &str| bytes_of(&folder, &format!("{name}/surface/0002.ply"));
@@ -151,7 +151,7 @@ fn volumes_need_a_build_that_can_write_them() {
         true => {
             expect(&output, 0, &[]);
             assert!(bytes_of(&folder, "out/vdb/0002.vdb").len() > 1000);
-            expect(&folder.run(&["cache", "verify", "out"]), 0, &["0 damaged"]);
+            expect(&folder.run(&["cache", "verify", "out"]), 0, &[]);
         }
         false => {
             expect(&output, 2, &["outputs.volumes", "--features openvdb"]);
