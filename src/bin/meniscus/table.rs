@@ -61,7 +61,6 @@ fn few(seconds: f64) -> String {
         s => format!("{s:.0}"),
     }
 }
-}
 
 #[cfg(test)]
 mod tests {
