@@ -311,6 +311,11 @@ impl Simulation {
         })
     }
 
+    /// An error if the scene asks for what its simulator does not do.
+    pub fn supports(scene: &Scene) -> Result<()> {
+        support::refuse_unsupported(&scene.to_si())
+    }
+
     /// How big a scene will be, from its description alone.
     pub fn estimate(scene: &Scene) -> Estimate {
         estimate::estimate(&scene.to_si())
@@ -647,6 +652,7 @@ fn bcc_options(scene: &Scene) -> BccOptions {
         volume_lock: o.volume_lock,
         blend: o.flip_blend,
         markers: o.particles_per_cell as usize,
+        liquids: scene.liquids.len(),
     }
 }
 

@@ -20,17 +20,13 @@ pub(super) fn refuse_unsupported(scene: &Scene) -> Result<()> {
     }
     let density = scene.liquids.first().map_or(1000.0, |l| l.density());
     if scene.liquids.iter().any(|l| (l.density() / density - 1.0).abs() > SAME_DENSITY) {
-        let message =
-            "the simulator 'mac' has liquids of one density; give all the same, they may differ in viscosity";
+        let message = "all liquids have one density; give all the same, they may differ in viscosity";
         return unsupported("liquids", message);
     }
     if scene.liquids.len() > 255 {
         return unsupported("liquids", "there may be at most 255");
     }
     if scene.simulator.kind == SimulatorType::Bcc {
-        if scene.liquids.len() > 1 {
-            return unsupported("liquids", "the simulator 'bcc' has one liquid; remove the others");
-        }
         let Some(domain) = &scene.domain else {
             return unsupported("domain", "the simulator 'bcc' needs a domain; give one");
         };
