@@ -21,6 +21,7 @@ pub unsafe extern "C" fn mns_scene_estimate(json: *const c_char, out: *mut mns_e
             (text(json, "json")?, out)
         };
         let scene = Scene::from_json(json)?;
+        Simulation::supports(&scene)?;
         if let Some(out) = out {
             out.write(Simulation::estimate(&scene).into());
         }

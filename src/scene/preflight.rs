@@ -2,7 +2,7 @@
 //!
 //! [`Scene::validate`] refuses what cannot work; this finds what will work but probably is not meant.
 
-use super::{Collider, Scene};
+use super::{Collider, Scene, Simulator, SimulatorType, Wall};
 use crate::math::Aabb;
 
 /// How grave a finding is.
@@ -41,6 +41,7 @@ impl Scene {
         si.fast_solids(&mut found);
         si.band_of_several_liquids(&mut found);
         si.reaching_out(&mut found);
+        si.left_aside_by_bcc(&mut found);
         found.sort_by_key(|f| std::cmp::Reverse(f.severity));
         found
     }
@@ -124,6 +125,36 @@ impl Scene {
             let message = "has no effect with several liquids: deep inside nobody would know which one it is; \
                            particles are kept everywhere";
             found.push(Finding::new(Severity::Warning, "simulator.narrow_band", message));
+        }
+    }
+
+    /// What was set, and the simulator `bcc` does not look at.
+    fn left_aside_by_bcc(&self, found: &mut Vec<Finding>) {
+        if self.simulator.kind != SimulatorType::Bcc {
+            return;
+        }
+        let mut warn = |path: String, message: &str| {
+            found.push(Finding::new(Severity::Warning, path, message));
+        };
+        let (set, usual) = (&self.simulator, Simulator::default());
+        let particles = "has no effect with the simulator \"bcc\", which has no particles";
+        if set.transfer != usual.transfer {
+            warn("simulator.transfer".into(), particles);
+        }
+        if set.narrow_band != usual.narrow_band {
+            warn("simulator.narrow_band".into(), particles);
+        }
+        if set.surface_smoothing != usual.surface_smoothing {
+            let message = "has no effect with the simulator \"bcc\": its surface is smooth already";
+            warn("simulator.surface_smoothing".into(), message);
+        }
+        let walls = self.colliders.iter().enumerate().map(|(i, c)| (format!("colliders[{i}].wall"), c.wall));
+        let sides = self.domain.iter().map(|d| ("domain.wall".to_string(), d.wall));
+        for (path, _) in sides.chain(walls).filter(|(_, wall)| *wall == Wall::Peel) {
+            warn(
+                path,
+                "the simulator \"bcc\" lets liquid slide along walls but not come off them; use \"mac\" for that",
+            );
         }
     }
 

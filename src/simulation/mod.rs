@@ -267,6 +267,11 @@ impl Simulation {
         .collect()
     }
 
+    /// An error if the scene asks for what its simulator does not do.
+    pub fn supports(scene: &Scene) -> Result<()> {
+        support::refuse_unsupported(&scene.to_si())
+    }
+
     /// How big a scene will be at most, from its description alone; liquid in meshes may fill the domain.
     pub fn estimate(scene: &Scene) -> Estimate {
         estimate::estimate(&scene.to_si(), Meshes::Most).unwrap_or_default()
@@ -633,5 +638,6 @@ fn bcc_options(scene: &Scene) -> BccOptions {
         volume_lock: o.volume_lock,
         blend: o.flip_blend,
         markers: o.particles_per_cell as usize,
+        liquids: scene.liquids.len(),
     }
 }

@@ -20,8 +20,7 @@ pub(super) fn refuse_unsupported(scene: &Scene) -> Result<()> {
     }
     let density = scene.liquids.first().map_or(1000.0, |l| l.density());
     if scene.liquids.iter().any(|l| (l.density() / density - 1.0).abs() > SAME_DENSITY) {
-        let message =
-            "the simulator 'mac' has liquids of one density; give all the same, they may differ in viscosity";
+        let message = "all liquids have one density; give all the same, they may differ in viscosity";
         return unsupported("liquids", message);
     }
     if scene.liquids.len() > 255 {
@@ -33,9 +32,6 @@ pub(super) fn refuse_unsupported(scene: &Scene) -> Result<()> {
         let ages = scene.liquids.iter().any(|l| !l.viscosity_by_age.is_empty());
         if ages || given.any(|a| !a.is_empty()) || poured.any(|a| !a.is_empty()) {
             return unsupported("attributes", "the simulator 'bcc' carries none; use 'mac' or remove them");
-        }
-        if scene.liquids.len() > 1 {
-            return unsupported("liquids", "the simulator 'bcc' has one liquid; remove the others");
         }
         let Some(domain) = &scene.domain else {
             return unsupported("domain", "the simulator 'bcc' needs a domain; give one");

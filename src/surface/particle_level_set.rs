@@ -83,10 +83,10 @@ impl ParticleLevelSet {
         start
     }
 
-    /// Carry the markers along the velocity of their tiles.
-    fn carry_markers(&mut self, velocity: &Centred, dt: f64, margin: usize) {
+    /// Carry the markers along the velocity of their tiles; those that a sheet without thickness stops are gone.
+    fn carry_markers(&mut self, velocity: &Centred, carry: &Carry, margin: usize) {
         let (tiles, start) = (&self.set.tiles, self.of_tiles());
-        let (h, origin) = (tiles.h(), tiles.origin());
+        let (h, origin, thin) = (tiles.h(), tiles.origin(), carry.solids.any_thin());
         let moved: Vec<Vec<Marker>> = (0..tiles.len())
             .into_par_iter()
             .map_init(Around::default, |around, t| {
@@ -97,9 +97,10 @@ impl ParticleLevelSet {
                 around.load(tiles, &self.set.phi, velocity, tiles.coords()[t], margin);
                 let carried = |m: &Marker| {
                     let g = Vec3::from(tiles.centred(&m.x));
-                    Marker { x: origin + around.trace(&g, dt / h).add_scalar(0.5) * h, ..*m }
+                    let x = origin + around.trace(&g, carry.dt / h).add_scalar(0.5) * h;
+                    (!thin || !carry.solids.path_crosses(&m.x, &x)).then_some(Marker { x, ..*m })
                 };
-                own.iter().map(carried).collect()
+                own.iter().filter_map(carried).collect()
             })
             .collect();
         self.markers = moved.concat();
@@ -229,7 +230,7 @@ impl SurfaceTracker for ParticleLevelSet {
         let travel = self.set.travel(carry)?;
         let velocity = self.set.velocity_in_band(carry)?;
         if self.per_cell > 0 {
-            self.carry_markers(&velocity, carry.dt, travel + 3);
+            self.carry_markers(&velocity, carry, travel + 3);
         }
         self.set.advect_along(&velocity, carry, travel);
         self.moment += 1;
@@ -274,6 +275,13 @@ impl SurfaceTracker for ParticleLevelSet {
     }
 
     fn swell(&mut self, by: f64) {
+        if by == 0.0 {
+            return;
+        }
+        // Markers that stayed behind would soon be found on the wrong side and pull the surface back.
+        let set = &self.set;
+        self.markers.par_iter_mut().for_each(|m| m.x += set.outward(&m.x) * by);
+        self.markers = Self::sorted(&set.tiles, std::mem::take(&mut self.markers));
         self.set.swell(by);
     }
 

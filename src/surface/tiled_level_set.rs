@@ -354,6 +354,32 @@ impl TiledLevelSet {
 
     /// Signed distance at a point, m: linear between cell centres, air where no tile is.
     pub fn distance(&self, x: &Vec3) -> f64 {
+        self.sample(&self.phi, self.band(), x)
+    }
+
+    /// A field over the tiles at a point, linear between cell centres; `outside` where no tile is.
+    pub fn sample(&self, field: &[f64], outside: f64, x: &Vec3) -> f64 {
+        let (value, part) = self.round(field, outside, x);
+        let lerp = |a: f64, b: f64, t: f64| a + (b - a) * t;
+        let line = |c: usize| lerp(value[c], value[c + 1], part[0]);
+        lerp(lerp(line(0), line(2), part[1]), lerp(line(4), line(6), part[1]), part[2])
+    }
+
+    /// The way out of the liquid at a point, of length one; zero where the distance does not change.
+    pub fn outward(&self, x: &Vec3) -> Vec3 {
+        let (value, t) = self.round(&self.phi, self.band(), x);
+        let along = |a: usize| {
+            let (b, c) = ((a + 1) % 3, (a + 2) % 3);
+            let change = |k: usize| value[k | 1 << a] - value[k];
+            let mix = |x: f64, y: f64, t: f64| x + (y - x) * t;
+            let line = |k: usize| mix(change(k), change(k | 1 << b), t[b]);
+            mix(line(0), line(1 << c), t[c])
+        };
+        Vec3::new(along(0), along(1), along(2)).try_normalize(0.0).unwrap_or_default()
+    }
+
+    /// The values of a field at the eight centres round a point, and how far the point is between them.
+    fn round(&self, field: &[f64], outside: f64, x: &Vec3) -> ([f64; 8], [f64; 3]) {
         let g = self.tiles.centred(x);
         let low = g.map(|v| v.floor());
         let cell = low.map(|v| v as i32);
@@ -367,11 +393,9 @@ impl TiledLevelSet {
                 Some(t) => self.tiles.near(t, at[0] + step[0], at[1] + step[1], at[2] + step[2]),
                 None => self.tiles.locate(std::array::from_fn(|a| cell[a] + step[a])),
             };
-            place.map_or(self.band(), |p| self.phi[p])
+            place.map_or(outside, |p| field[p])
         };
-        let lerp = |a: f64, b: f64, t: f64| a + (b - a) * t;
-        let line = |c: usize| lerp(value(c), value(c + 1), part[0]);
-        lerp(lerp(line(0), line(2), part[1]), lerp(line(4), line(6), part[1]), part[2])
+        (std::array::from_fn(value), part)
     }
 
     /// Take liquid away where a distance is positive, such as beyond an open side.
@@ -421,7 +445,9 @@ impl SurfaceTracker for TiledLevelSet {
         let (band, near) = (self.band(), NEAR * self.h());
         let known: Vec<u8> = self.solid.par_iter().map(|d| (*d >= 0.0) as u8).collect();
         continue_into_solids(&self.tiles, &mut self.phi, &known, LINEAR_LAYERS, near, band)?;
-        redistance_where(&self.tiles, &mut self.phi, &known, BAND as usize, Order::Second)
+        redistance_where(&self.tiles, &mut self.phi, &known, BAND as usize, Order::Second)?;
+        // A distance bends away behind the last piece of surface before a wall; still water needs the plane to go on.
+        continue_into_solids(&self.tiles, &mut self.phi, &known, LINEAR_LAYERS, near, band)
     }
 
     fn distances(&self, x: &[Vec3]) -> Vec<f64> {

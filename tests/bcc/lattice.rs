@@ -318,6 +318,95 @@ fn cells_have_thirteen_shapes() {
 }
 
 #[test]
+fn faces_look_in_thirteen_directions() {
+    // Three along the axes, six along the diagonals of squares, four along those of cubes.
+    let mut seen = BTreeSet::new();
+    for seed in 0..12 {
+        let l = random(seed, true);
+        let exact = Exact::new(&l);
+        for f in 0..l.faces.cells.len() {
+            let n = exact.face(f);
+            let size = n.iter().map(|x| x.abs()).max().unwrap();
+            assert!(n.iter().all(|x| *x == 0 || x.abs() == size), "{n:?}");
+            let first = n.iter().find(|x| **x != 0).unwrap().signum();
+            seen.insert(n.map(|x| x.signum() * first));
+        }
+    }
+    assert_eq!(seen.len(), 13);
+}
+
+#[test]
+fn cells_are_convex() {
+    for seed in 0..12 {
+        let l = random(seed, true);
+        let exact = Exact::new(&l);
+        let mut vertices = vec![Vec::new(); l.cells()];
+        for (cell, v) in l.tets.cell.iter().zip(&l.tets.vertices) {
+            vertices[*cell as usize].extend(v);
+        }
+        for c in 0..l.cells() {
+            for &f in l.faces_of(c) {
+                let f = f as usize;
+                let outward =
+                    if l.faces.cells[f][0] == c as u32 { exact.dual(f) } else { minus(exact.dual(f)) };
+                let on = exact.vertex(l.faces.vertices[f][0]);
+                let above = |v: &u32| dot(outward, exact.step(on, exact.vertex(*v))) > 0;
+                assert!(!vertices[c].iter().any(above), "cell {c}");
+            }
+        }
+    }
+}
+
+#[test]
+fn volumes_of_tets_follow_from_their_shapes_and_longest_edges() {
+    for seed in (0..12).step_by(2) {
+        let l = random(seed, true);
+        let exact = Exact::new(&l);
+        for (t, shape) in l.tets.shape.iter().enumerate() {
+            let v = l.tets.vertices[t].map(|v| exact.vertex(v));
+            let edge = |i: usize, j: usize| dot(exact.step(v[i], v[j]), exact.step(v[i], v[j]));
+            let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+            let longest = pairs.iter().map(|&(i, j)| edge(i, j)).max().unwrap() as i128;
+            // With w the width of the leaf: six volumes, and the square of the longest edge in w².
+            let six = exact.volume(t) as i128;
+            let (parts, [over, under]) = match shape {
+                TetShape::Bcc => (2, [1, 1]),
+                TetShape::Bisected | TetShape::Quarter => (4, [1, 1]),
+                TetShape::HalfPyramid => (2, [2, 1]),
+                TetShape::Quadrisected => (1, [3, 1]),
+                TetShape::Corner => (8, [3, 4]),
+            };
+            let power = |x: i128| x * x * x;
+            assert_eq!((parts * six).pow(2) * power(over), power(longest * under), "{shape:?}");
+        }
+    }
+}
+
+#[test]
+fn tets_and_leaves_are_counted_by_the_faces_between_leaves() {
+    for seed in (0..48).step_by(2) {
+        let l = random(seed, true);
+        let count = |shape: TetShape| l.tets.shape.iter().filter(|s| **s == shape).count();
+        let [bcc, bisected, half, quadri, quarter, corner] = [
+            TetShape::Bcc,
+            TetShape::Bisected,
+            TetShape::HalfPyramid,
+            TetShape::Quadrisected,
+            TetShape::Quarter,
+            TetShape::Corner,
+        ]
+        .map(count);
+        // Every cut corner makes a quarter of an octahedron and two corner tets; a split edge two halves.
+        assert_eq!(corner, 2 * quarter);
+        assert_eq!(half, quadri);
+        let (uneven, split) = (half / 2, (bisected + 2 * quarter) / 2);
+        let equal = (bcc + split) / 4;
+        assert_eq!(l.tets.shape.len(), 4 * equal + split + quarter + 4 * uneven);
+        assert_eq!(8 * equal + 5 * uneven, 24 * l.octree().leaves());
+    }
+}
+
+#[test]
 fn facets_between_cells_are_those_of_the_table() {
     use TetShape::*;
     // Shapes, dual edge and area in widths of the larger leaf; the fine side of a coarse face has half of it.

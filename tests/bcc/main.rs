@@ -1,6 +1,7 @@
 //! The graded tetrahedral lattice: its geometry, its equations, and liquid on it.
 
 mod lattice;
+mod pieces;
 mod pressure;
 mod simulator;
 mod support;

@@ -2,9 +2,9 @@
 
 use super::support::box_of_one_metre;
 use meniscus::Cancel;
-use meniscus::geometry::fraction;
 use meniscus::math::Vec3;
 use meniscus::mesh::bcc::{Lattice, OctreeCell};
+use meniscus::simulation::validation::{Effort, run};
 use meniscus::solver::bcc::{Cut, Embedded, open_shares};
 
 fn lattice(depth: u32, wants: impl Fn(&OctreeCell) -> bool + Sync) -> Lattice {
@@ -119,123 +119,11 @@ fn a_wall_that_moves_with_the_liquid_does_not_disturb_it() {
     assert!(change < 1e-15, "{change}");
 }
 
-/// The pressure that the convergence tests look for, its gradient and its Laplacian.
-fn exact(x: &Vec3) -> (f64, Vec3, f64) {
-    let (s, c) = (2.0 * x.x + x.y).sin_cos();
-    let (sz, cz) = (1.5 * x.z).sin_cos();
-    let gradient = Vec3::new(2.0 * c * cz, c * cz + 2.0 * x.y * x.z, -1.5 * s * sz + x.y * x.y);
-    (s * cz + x.y * x.y * x.z, gradient, -7.25 * s * cz + 2.0 * x.z)
-}
-
-const MIDDLE: [f64; 3] = [0.5, 0.48, 0.52];
-const RADIUS: f64 = 0.43;
-
-/// A ball is the container: positive inside.
-fn container(x: &Vec3) -> f64 {
-    RADIUS - (x - Vec3::from(MIDDLE)).norm()
-}
-
-/// The liquid lies outside a large ball of air that dips into the container, or fills it.
-fn surface(x: &Vec3, with_surface: bool) -> f64 {
-    if with_surface { 0.9 - (x - Vec3::new(0.45, 1.43, 0.5)).norm() } else { -1.0 }
-}
-
-/// Errors of p: root mean square and largest.
-struct Errors {
-    mean: f64,
-    most: f64,
-}
-
-/// Errors at the circumcentres inside the container, by volume; without a surface the constant is open.
-fn errors(l: &Lattice, cells: &[u32], found: &[f64], with_surface: bool) -> Errors {
-    let weight = l.cell_volumes();
-    let inside = |&&c: &&u32| container(&l.circumcentre(c)) > 0.0;
-    let cells: Vec<u32> = cells.iter().filter(inside).copied().collect();
-    let mean = |f: &dyn Fn(u32) -> f64| {
-        let total: f64 = cells.iter().map(|&c| weight[c as usize]).sum();
-        cells.iter().map(|&c| weight[c as usize] * f(c)).sum::<f64>() / total
-    };
-    let error = |c: u32| found[c as usize] - exact(&l.circumcentre(c)).0;
-    let shift = if with_surface { 0.0 } else { mean(&error) };
-    let square = mean(&|c| (error(c) - shift).powi(2));
-    Errors { mean: square.sqrt(), most: cells.iter().fold(0.0, |m, &c| m.max((error(c) - shift).abs())) }
-}
-
-/// Solve for the pressure that turns U + ∇p into U, with walls that move with U.
-fn projection_error(l: &Lattice, with_surface: bool) -> Errors {
-    // Free of divergence, and neither zero nor linear at the walls.
-    let flow = |x: &Vec3| Vec3::new(x.y * x.y - x.z, x.z * x.x + 0.5 * x.y, x.x * x.x - 0.5 * x.z);
-    let open = open_shares(l, &at_vertices(l, container)).unwrap();
-    let liquid = at_cells(l, |x| surface(x, with_surface));
-    let velocity = at_faces(l, |x| flow(x) + exact(x).1);
-    let cut = Cut { lattice: l, open: &open, liquid: &liquid, velocity: &velocity };
-    let mut embedded = Embedded::new(&cut, |x| exact(x).0, flow).unwrap();
-    let mut found = vec![0.0; l.cells()];
-    embedded.project(1.0, &mut found, 1e-10, &Cancel::new()).unwrap();
-    errors(l, &embedded.cells, &found, with_surface)
-}
-
-/// Solve −Δp = f with ∂p/∂n given on the curved wall and p on the curved surface.
-fn poisson_error(l: &Lattice, with_surface: bool) -> Errors {
-    let solid = at_vertices(l, container);
-    let open = open_shares(l, &solid).unwrap();
-    let liquid = at_cells(l, |x| surface(x, with_surface));
-    let velocity = vec![0.0; open.len()];
-    let cut = Cut { lattice: l, open: &open, liquid: &liquid, velocity: &velocity };
-    let mut embedded = Embedded::new(&cut, |x| exact(x).0, |_| Vec3::zeros()).unwrap();
-    // The source over the open part of each cell, tet by tet.
-    let mut source = vec![0.0; l.cells()];
-    for (t, v) in l.tets.vertices.iter().enumerate() {
-        let share = fraction::tet(v.map(|v| -solid[v as usize]));
-        let middle = v.iter().map(|&v| l.vertex(v)).sum::<Vec3>() / 4.0;
-        source[l.tets.cell[t] as usize] -= share * l.tet_volume(t) * exact(&middle).2;
-    }
-    // The area of the wall in a cell is what its open faces lack to be closed; its flow is taken on the wall.
-    let mut wall = vec![Vec3::zeros(); l.cells()];
-    for (f, open) in open.iter().enumerate() {
-        let closed = l.area_vector(f) * (1.0 - open);
-        let [a, b] = l.faces.cells[f].map(|c| c as usize);
-        wall[a] += closed;
-        wall[b] -= closed;
-    }
-    for (i, &c) in embedded.cells.iter().enumerate() {
-        let outward = l.circumcentre(c) - Vec3::from(MIDDLE);
-        let on_wall = Vec3::from(MIDDLE) + outward * (RADIUS / outward.norm());
-        embedded.graph.source[i] = source[c as usize];
-        embedded.graph.solid_outflow[i] = -exact(&on_wall).1.dot(&wall[c as usize]);
-    }
-    let mut found = vec![0.0; l.cells()];
-    embedded.project(1.0, &mut found, 1e-10, &Cancel::new()).unwrap();
-    errors(l, &embedded.cells, &found, with_surface)
-}
-
-type Experiment = fn(&Lattice, bool) -> Errors;
-
-/// The orders of convergence of the mean and the largest error between the two finest lattices.
-fn orders(make: fn(u32) -> Lattice, error: Experiment, with_surface: bool) -> [f64; 2] {
-    let [coarse, fine] = [3, 4].map(|depth| error(&make(depth), with_surface));
-    [(coarse.mean / fine.mean).log2(), (coarse.most / fine.most).log2()]
-}
-
 #[test]
-fn pressure_error_halves_twice_when_cells_halve() {
-    for (name, error) in [("projection", projection_error as Experiment), ("poisson", poisson_error)] {
-        for with_surface in [false, true] {
-            let [mean, most] = orders(uniform, error, with_surface);
-            // Second order, up to how the boundary happens to fall on two lattices.
-            assert!(mean > 1.9 && most > 1.7, "{name}, surface {with_surface}: {mean} {most}");
-        }
-    }
-}
-
-#[test]
-fn pressure_error_falls_as_fast_where_the_lattice_is_graded() {
-    for (name, error) in [("projection", projection_error as Experiment), ("poisson", poisson_error)] {
-        for with_surface in [false, true] {
-            let [mean, most] = orders(graded, error, with_surface);
-            assert!(mean >= 1.7 && most > 1.4, "{name}, surface {with_surface}: {mean} {most}");
-        }
-    }
+fn pressure_converges_at_curved_walls_and_surfaces_on_equal_and_graded_cells() {
+    let figures = run("bcc", "convergence", Effort::Quick, &Cancel::new()).unwrap();
+    assert_eq!(figures.len(), 16);
+    assert!(figures.iter().all(|f| f.pass), "{figures:#?}");
 }
 
 #[test]

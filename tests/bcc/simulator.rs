@@ -123,13 +123,86 @@ fn sunk(simulator: Value, frames: usize) -> (f64, f64) {
 }
 
 #[test]
-fn a_column_of_honey_sinks_as_on_the_grid_by_every_coupling_through_vertices() {
+fn a_column_of_honey_sinks_as_on_the_grid_by_every_coupling() {
     let (grid, _) = sunk(json!({"type": "mac"}), 10);
-    for coupling in ["blend", "flip", "pic"] {
+    for coupling in ["blend", "flip", "pic", "faces"] {
         let (ours, volume) = sunk(json!({"type": "bcc", "detail": 4, "viscosity_coupling": coupling}), 10);
         println!("{coupling}: sunk by {ours} of its height, on the grid {grid}; volume {volume}");
         assert!((ours - grid).abs() < 0.05, "{coupling} {ours} {grid}");
         // The edges of a column six cells wide wear off, and the volume follows within a few hundredths of a second.
         assert!(volume.abs() < 0.03, "{coupling} {volume}");
     }
+}
+
+#[test]
+fn a_drop_is_held_together_by_the_pressure_of_laplace() {
+    // 72 dyn/cm, a radius of 8 cells of 1 mm; the centre is on no lattice plane.
+    let (sigma, radius) = (0.072, 8e-3);
+    let mut sim = simulation(
+        &scene(json!({"fps": 1000, "gravity": [0, 0, 0], "resolution": {"cell": 1e-3},
+            "domain": {"min": [-0.016, -0.016, -0.016], "max": [0.016, 0.016, 0.016]},
+            "liquids": [{"density": 1000, "viscosity": 0, "surface_tension": sigma}],
+            "initial": [{"shape": {"sphere": {"center": [2.3e-4, -1.1e-4, 3.7e-4], "radius": radius}}}]})),
+        2,
+    );
+    advance(&mut sim, 1);
+    let (cells, exact) = (sim.cells().unwrap(), 2.0 * sigma / radius);
+    let deep = cells.liquid.iter().zip(cells.pressure).filter(|(d, _)| **d < -3e-3);
+    for (_, pressure) in deep {
+        // The curvature of a ball of eight cells is of second order: (h/R)² is 1.6 %.
+        assert!((pressure / exact - 1.0).abs() < 0.02, "{pressure} of {exact} Pa");
+    }
+    // Only what the curvature errs by along the surface moves it: little against √(σ/ρR), the speed of its waves.
+    let waves = (sigma / (1000.0 * radius)).sqrt();
+    assert!(sim.report().max_speed < 0.03 * waves, "{} of {waves} m/s", sim.report().max_speed);
+}
+
+#[test]
+fn liquid_in_a_nozzle_moves_as_told_however_hard_the_thread_pulls() {
+    let mut sim = simulation(
+        &json!({"meniscus": 1, "frames": [0, 50], "fps": 50, "resolution": {"cell": 0.01},
+            "simulator": {"type": "bcc", "detail": 4},
+            "domain": {"min": [-0.16, 0, -0.16], "max": [0.16, 0.64, 0.16], "sides": {"y_min": "open"}},
+            "liquids": [{"density": 1000, "viscosity": 100}],
+            "emitters": [{"shape": {"box": {"min": [-0.04, 0.5, -0.04], "max": [0.04, 0.58, 0.04]}},
+                "velocity": [0, -0.5, 0]}]}),
+        2,
+    );
+    advance(&mut sim, 5);
+    let (cells, mut counted) = (sim.cells().unwrap(), 0);
+    for c in 0..cells.lattice.cells() {
+        let x = cells.lattice.circumcentre(c as u32) - Vec3::new(0.0, 0.54, 0.0);
+        if x.amax() < 0.028 {
+            // Up to the tolerance of the fits: velocities here are not solved for.
+            assert!((cells.velocity[c] - Vec3::new(0.0, -0.5, 0.0)).norm() < 1e-9, "{:?}", cells.velocity[c]);
+            counted += 1;
+        }
+    }
+    assert!(counted > 500, "{counted}");
+}
+
+#[test]
+fn each_of_two_liquids_keeps_its_own_viscosity() {
+    // Two columns side by side that do not touch: dough stands, what is a thousand times thinner has run away.
+    let mut sim = simulation(
+        &json!({"meniscus": 1, "frames": [0, 50], "fps": 50, "resolution": {"cell": 0.02},
+            "simulator": {"type": "bcc", "detail": 2},
+            "domain": {"min": [-0.32, 0, -0.16], "max": [0.32, 0.32, 0.16]},
+            "liquids": [{"name": "dough", "density": 1000, "viscosity": 500}, {"name": "oil", "density": 1000, "viscosity": 0.5}],
+            "initial": [
+                {"liquid": "dough", "shape": {"box": {"min": [-0.24, -1, -0.08], "max": [-0.1, 0.2, 0.08]}}},
+                {"liquid": "oil", "shape": {"box": {"min": [0.1, -1, -0.08], "max": [0.24, 0.2, 0.08]}}}]}),
+        2,
+    );
+    advance(&mut sim, 6);
+    let saved = sim.save();
+    let surface = sim.surface().unwrap();
+    let top = |side: f64| {
+        let of_side = surface.positions.iter().filter(|x| x.x * side > 0.1);
+        of_side.map(|x| x.y).fold(0.0, f64::max)
+    };
+    // A column with weight ρgH above a plate gives way by about ρgHt/6μ in the mean: 8 % of dough, all of oil.
+    assert!(top(-1.0) > 0.18 && top(1.0) < 0.16, "{} {}", top(-1.0), top(1.0));
+    sim.load(&saved).unwrap();
+    assert!(sim.save() == saved);
 }

@@ -17,6 +17,9 @@ pub fn check(args: &CheckArgs) -> Result<()> {
     let loaded = load(&args.scene)?;
     let mut findings = loaded.scene.preflight();
     look_at_meshes(&loaded, &mut findings);
+    if let Err(Error::Unsupported { what, message }) = Simulation::supports(&loaded.scene) {
+        findings.push(Finding::new(Severity::Error, what, message));
+    }
     let estimate = Simulation::estimate_with(&loaded.scene, &|file| loaded.mesh(file))?;
     look_at_memory(&loaded.scene, &estimate, &mut findings);
     if loaded.scene.outputs.volumes && !meniscus::io::vdb::AVAILABLE {

@@ -41,6 +41,10 @@ impl Bcc {
         };
         bcc.now = moving_at(mesh, surface, liquid, &velocity)?;
         (bcc.now.open, bcc.now.solid) = (Arc::new(open), Arc::new(solid));
+        bcc.now.mix = match &bcc.now.mesh {
+            Some(mesh) => bcc.first_mix(mesh, volumes)?,
+            None => Vec::new(),
+        };
         bcc.now.emitted = vec![0.0; emitters];
         (bcc.now.volume, bcc.now.expected) = (volume, volume);
         Ok(bcc)

@@ -18,10 +18,12 @@
 
 mod filling;
 mod mesh;
+mod mixing;
 mod moving;
 mod output;
 mod saving;
 mod sizing;
+mod tension;
 mod thick;
 mod trouble;
 mod volumes;
@@ -67,6 +69,8 @@ pub struct BccOptions {
     pub blend: f64,
     /// Markers in a cell at the surface.
     pub markers: usize,
+    /// Liquids of the scene.
+    pub liquids: usize,
 }
 
 /// Everything that is known between substeps.
@@ -81,9 +85,13 @@ struct State {
     /// Normal velocity of each face, and whether liquid has it.
     velocity: Vec<f64>,
     known: Vec<bool>,
+    /// Faces that move as a source says; empty without sources.
+    held: Vec<bool>,
     /// Velocity at circumcentres and its means.
     values: LatticeValues,
     pressure: Vec<f64>,
+    /// Shares of the liquids at circumcentres; empty with one liquid.
+    mix: Vec<LatticeValues>,
     /// The liquid's distance at circumcentres.
     liquid: Vec<f64>,
     /// Measured volume, and what it should be, m³.
@@ -127,19 +135,26 @@ impl Bcc {
         LatticeVelocity::of(&mesh.lattice, &mesh.edges, &state.values)
     }
 
-    /// Make the velocities of faces keep volume. Returns also the volume of liquid that each known face stands for, m³.
-    fn project(&mut self, step: &Step) -> Result<(Projection, Vec<f64>)> {
+    /// Make the velocities of faces keep volume, under a pressure at the surface. Returns also the volume of liquid that
+    /// each known face stands for, m³.
+    fn project(
+        &mut self,
+        step: &Step,
+        surface_pressure: &(dyn Fn(&Vec3) -> f64 + Sync),
+    ) -> Result<(Projection, Vec<f64>)> {
         let mesh = self.next.mesh()?.clone();
         let lattice = &mesh.lattice;
-        let State { open, velocity, known, pressure, liquid, .. } = &mut self.next;
+        let State { open, velocity, known, pressure, liquid, held, .. } = &mut self.next;
         let cut = Cut { lattice, open, liquid, velocity };
         let reach = 2.0 * self.octree.root_width;
-        let mut embedded = Embedded::new(&cut, |_| 0.0, |x| step.solids.velocity(x, reach))?;
+        let mut embedded =
+            Embedded::with_held(&cut, held, surface_pressure, |x| step.solids.velocity(x, reach))?;
         let scale = step.dt / self.options.density;
         let done = embedded.project(scale, pressure, self.options.tolerance, step.cancel)?;
-        velocity.fill(0.0);
+        let is_held = |f: usize| held.get(f).copied().unwrap_or(false);
+        velocity.iter_mut().enumerate().filter(|(f, _)| !is_held(*f)).for_each(|(_, u)| *u = 0.0);
         embedded.store(velocity);
-        *known = vec![false; velocity.len()];
+        *known = (0..velocity.len()).map(is_held).collect();
         // What is not liquid never moves; one is as good as any number.
         let mut mass = vec![1.0; velocity.len()];
         for (g, &f) in embedded.faces.iter().enumerate() {
@@ -199,7 +214,8 @@ impl Liquid for Bcc {
     }
 
     fn advect_velocity(&mut self, step: &Step) -> Result<()> {
-        self.carry_velocity(step)
+        self.carry_velocity(step)?;
+        self.carry_mix(step)
     }
 
     fn apply_forces(&mut self, step: &Step) -> Result<()> {
@@ -207,8 +223,13 @@ impl Liquid for Bcc {
     }
 
     fn solve(&mut self, step: &Step) -> Result<Solved> {
-        let (mut solves, first) = self.thicken(step)?;
-        let (done, _) = self.project(step)?;
+        let tense = self.surface_pressure(step.tension);
+        let (mut solves, first) = self.thicken(step, &*tense)?;
+        // A projection before has the pressure at the surface already.
+        let done = match first.is_empty() {
+            true => self.project(step, &*tense)?.0,
+            false => self.project(step, &|_| 0.0)?.0,
+        };
         self.next.pressure.iter_mut().zip(first).for_each(|(p, first)| *p += first);
         solves.extend(done.solve);
         let Projection { closed_regions, refused_inflow, .. } = done;

@@ -1,10 +1,11 @@
 //! One step of surface and velocity, from the old state to the next.
 
 use super::mesh::{Mesh, liquid_at_cells, octree, open_faces, suffices, touches};
+use super::thick::source_velocity;
 use super::{Bcc, State};
 use crate::error::Result;
 use crate::field::{Solids, Wall};
-use crate::math::{Aabb, Vec3};
+use crate::math::{Aabb, Vec3, elementary};
 use crate::mesh::bcc::Lattice;
 use crate::simulation::liquid::Step;
 use crate::solver::bcc::Carrier;
@@ -12,6 +13,8 @@ use crate::surface::{Carry, SurfaceTracker};
 use rayon::prelude::*;
 use std::sync::Arc;
 
+/// `flip_blend` is what outlives this many seconds.
+const BLEND_TIME: f64 = 0.01;
 /// The surface is moved to enclose the volume that there should be over about this many seconds...
 const VOLUME_TIME: f64 = 0.04;
 /// ...by at most this many finest cells a substep.
@@ -89,7 +92,7 @@ impl Bcc {
             shift = ((*expected - measured) / area * (dt / VOLUME_TIME).min(1.0)).clamp(-most, most);
             surface.swell(shift);
         }
-        *volume = measured + shift * area;
+        *volume = if shift == 0.0 { measured } else { surface.measure()[0] };
     }
 
     /// Keep the lattice while it is fine all about the surface, else build a new one.
@@ -124,30 +127,31 @@ impl Bcc {
             field: &field,
             faces: &self.now.velocity,
             known: &self.now.known,
-            blend: self.options.blend,
+            blend: elementary::pow(self.options.blend, step.dt / BLEND_TIME),
         };
         let lattice = &new.lattice;
         let wet = |f: usize| touches(lattice, f, |c| self.next.liquid[c as usize] < 0.0);
         let mut velocity = carrier.carry(lattice, step.dt, wet);
-        for inflow in step.inflows {
-            velocity.par_iter_mut().enumerate().for_each(|(f, u)| {
-                let x = lattice.face_crossing(f);
-                if inflow.bounds.contains(&x) && (inflow.distance)(&x) < 0.0 {
-                    *u = inflow.velocity.dot(&lattice.dual_edge(f).normalize());
+        let mut held = Vec::new();
+        if !step.inflows.is_empty() {
+            held = vec![false; velocity.len()];
+            velocity.par_iter_mut().zip(&mut held).enumerate().for_each(|(f, (u, held))| {
+                if let Some(given) = source_velocity(step, &lattice.face_crossing(f)) {
+                    (*u, *held) = (given.dot(&lattice.dual_edge(f).normalize()), true);
                 }
             });
         }
-        self.next.velocity = velocity;
+        (self.next.velocity, self.next.held) = (velocity, held);
         Ok(())
     }
 
     /// Accelerate the faces of liquid cells.
     pub(super) fn push_faces(&mut self, step: &Step) -> Result<()> {
         let (old, new) = (self.now.mesh()?, self.next.mesh()?.clone());
-        let (lattice, liquid) = (&new.lattice, &self.next.liquid);
+        let (lattice, liquid, held) = (&new.lattice, &self.next.liquid, &self.next.held);
         let field = Self::carried_by(&self.now, old);
         self.next.velocity.par_iter_mut().enumerate().for_each(|(f, u)| {
-            if !touches(lattice, f, |c| liquid[c as usize] < 0.0) {
+            if held.get(f).copied().unwrap_or(false) || !touches(lattice, f, |c| liquid[c as usize] < 0.0) {
                 return;
             }
             let n = lattice.dual_edge(f).normalize();

@@ -23,6 +23,7 @@ impl Bcc {
             known,
             values,
             pressure,
+            mix,
             volume,
             expected,
             emitted,
@@ -45,6 +46,7 @@ impl Bcc {
         out.i32s("known faces", &known);
         out.vectors("velocity", &values.at_cells);
         out.f64s("pressure", pressure);
+        mix.iter().enumerate().for_each(|(g, m)| out.vectors(&format!("shares {g}"), &m.at_cells));
     }
 
     pub(super) fn read(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
@@ -85,6 +87,13 @@ impl Bcc {
         let at_cells = from.expect("velocity", at_cells, cells)?;
         let pressure = from.f64s("pressure")?;
         let pressure = from.expect("pressure", pressure, cells)?;
+        let mut saved = Vec::new();
+        for g in 0..self.now.mix.len() {
+            let name = format!("shares {g}");
+            let shares = from.vectors(&name)?;
+            saved.push(from.expect(&name, shares, cells)?);
+        }
+        let mix = self.saved_mix(&mesh, saved)?;
         let values = LatticeValues::new(&mesh.lattice, &mesh.edges, at_cells)?;
         let (open, solid) = open_faces(&mesh.lattice, solids)?;
         let liquid = liquid_at_cells(&mesh.lattice, &open, &surface.set, solids);
@@ -96,8 +105,10 @@ impl Bcc {
             solid: Arc::new(solid),
             velocity,
             known,
+            held: Vec::new(),
             values,
             pressure,
+            mix,
             liquid,
             volume,
             expected,

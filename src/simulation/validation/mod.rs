@@ -7,6 +7,7 @@
 //! `meniscus validate` prints the figures; tests/validate.rs holds the short forms.
 
 mod basin;
+mod convergence;
 mod dam;
 mod drop;
 mod honey;
@@ -106,7 +107,8 @@ const MAC: [(&str, Case); 9] = [
 ];
 
 /// The cases of the simulator `bcc`.
-const BCC: [(&str, Case); 7] = [
+const BCC: [(&str, Case); 8] = [
+    ("convergence", convergence::convergence),
     ("still-tilted", lattice::still_tilted),
     ("still-ball", lattice::still_ball),
     ("free-fall", lattice::free_fall),

@@ -254,7 +254,8 @@ impl LatticeBlock {
         }
         let solid = self.or(LatticeField::SolidDistance, l.octree().domain().root_width);
         let viscosity = self.or(LatticeField::Viscosity, 1.0);
-        let thick = Thick { lattice: l, liquid: self.liquid()?, solid: &solid, viscosity: &viscosity };
+        let thick =
+            Thick { lattice: l, liquid: self.liquid()?, solid: &solid, viscosity: &viscosity, given: None };
         let normals = if slide { self.solid_normals(&solid) } else { Vec::new() };
         let hold = |v: u32| match normals.get(v as usize) {
             Some(n) => Hold::slide(&[*n], self.solid_velocity(v)),

@@ -14,7 +14,9 @@
 //! exact gradient and still water is still to round-off, whatever the weights and wherever the lattice grades.
 //! The solid's velocity is taken at the middle of the face, for its open and closed parts alike, so that a solid
 //! that moves with the liquid does not disturb it. Distances are negative in solids and in the liquid.
-//! Checked in tests/bcc_pressure.rs.
+//!
+//! Faces in a source move as the source says: they are held, and count as solids that move like that.
+//! Checked in tests/bcc.
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -101,15 +103,30 @@ impl Embedded {
         surface_pressure: impl Fn(&Vec3) -> f64 + Sync,
         solid_velocity: impl Fn(&Vec3) -> Vec3 + Sync,
     ) -> Result<Self> {
+        Self::with_held(cut, &[], surface_pressure, solid_velocity)
+    }
+
+    /// As [`Embedded::new`]; the faces that are `held` keep their velocity. An empty list holds none.
+    pub fn with_held(
+        cut: &Cut,
+        held: &[bool],
+        surface_pressure: impl Fn(&Vec3) -> f64 + Sync,
+        solid_velocity: impl Fn(&Vec3) -> Vec3 + Sync,
+    ) -> Result<Self> {
         cut.check()?;
-        let (cells, unknown) = liquid_cells(cut);
+        if !held.is_empty() && held.len() != cut.open.len() {
+            let message = format!("{} marks for {} faces", held.len(), cut.open.len());
+            return Err(Error::invalid("held faces", message));
+        }
+        let held = |face: usize| held.get(face).copied().unwrap_or(false);
+        let (cells, unknown) = liquid_cells(cut, held);
         let graph = FaceGraph::with_cells(cells.len());
         let mut embedded = Self { graph, cells, faces: Vec::new(), turned: Vec::new() };
         let count = cut.open.len();
         let gather = |chunk: usize| {
             let mut part = Part::default();
             for face in chunk * CHUNK..((chunk + 1) * CHUNK).min(count) {
-                part.add(cut, face, &unknown, &surface_pressure, &solid_velocity);
+                part.add(cut, face, held(face), &unknown, &surface_pressure, &solid_velocity);
             }
             part
         };
@@ -171,6 +188,7 @@ impl Part {
         &mut self,
         cut: &Cut,
         face: usize,
+        held: bool,
         unknown: &[u32],
         surface_pressure: impl Fn(&Vec3) -> f64,
         solid_velocity: impl Fn(&Vec3) -> Vec3,
@@ -186,7 +204,11 @@ impl Part {
             let both = sides.into_iter().zip([flux, -flux]);
             self.outflow.extend(both.filter(|(cell, _)| *cell != NONE));
         }
-        if open > LEAST_OPEN {
+        if held {
+            let flux = open * cut.velocity[face] * cut.lattice.area_vector(face).norm();
+            let both = sides.into_iter().zip([flux, -flux]);
+            self.outflow.extend(both.filter(|(cell, _)| *cell != NONE));
+        } else if open > LEAST_OPEN {
             self.add_open(cut, face, sides, surface_pressure);
         }
     }
@@ -217,8 +239,9 @@ impl Part {
 }
 
 /// The cells that carry an unknown, and the unknown of each cell or [`NONE`].
-fn liquid_cells(cut: &Cut) -> (Vec<u32>, Vec<u32>) {
-    let opens = |c: usize| cut.lattice.faces_of(c).iter().any(|&f| cut.open[f as usize] > LEAST_OPEN);
+fn liquid_cells(cut: &Cut, held: impl Fn(usize) -> bool + Sync) -> (Vec<u32>, Vec<u32>) {
+    let open = |f: usize| cut.open[f] > LEAST_OPEN && !held(f);
+    let opens = |c: usize| cut.lattice.faces_of(c).iter().any(|&f| open(f as usize));
     let cells: Vec<u32> = (0..cut.lattice.cells())
         .into_par_iter()
         .filter(|&c| cut.liquid[c] < 0.0 && opens(c))

@@ -9,7 +9,7 @@
 //!
 //! in which velocity is linear. At a vertex it is the mean over the tets round it, in the middle of an edge the mean
 //! of the circumcentres round it [BBB10]; where a circumcentre coincides with either, that one's alone. What stands at circumcentres is not smoothed again, which is why this
-//! damps far less than linear interpolation from the vertices (see tests/bcc_velocity.rs). The field is continuous.
+//! damps far less than linear interpolation from the vertices (see tests/bcc). The field is continuous.
 //! Paths use the third-order rule of Ralston [Ral62]: x′ = x + Δt (2k₁ + 3k₂ + 4k₃)/9.
 
 use crate::error::{Error, Result};

@@ -142,6 +142,9 @@ fn about(simulator: &str, case: &str) -> Option<&'static str> {
         "still-tank" | "still-cup" | "still-tilted" | "still-ball" => {
             "Exact: water at rest stays at rest. The greatest speed over √(g L) at any frame."
         }
+        "convergence" => {
+            "Exact: a known pressure in a ball with a curved surface; the power of the cell width with which its error falls."
+        }
         "free-fall" => "Exact: pressure has nothing to do, so u = u₀ + g t everywhere, to round-off.",
         "sloshing" => "Exact for small waves: ω² = g k tanh k H with k = π/L.",
         "elliptical-drop" => {

@@ -50,6 +50,8 @@ pub struct Thick<'a> {
     pub solid: &'a [f64],
     /// Dynamic viscosity of each tet, Pa·s.
     pub viscosity: &'a [f64],
+    /// The velocity of vertices that move as they are told, such as those in a source.
+    pub given: Option<&'a (dyn Fn(u32) -> Option<Vec3> + Sync)>,
 }
 
 impl Thick<'_> {

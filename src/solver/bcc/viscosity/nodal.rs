@@ -54,7 +54,11 @@ impl<'a> NodalViscosity<'a> {
         let beta = options.dt / options.density;
         elements.par_iter_mut().for_each(|e| e.stiffness *= beta * thick.viscosity[e.tet as usize]);
         let (nodes, node_of) = number(&mut elements, thick.lattice.vertices.len());
-        let wall = |v: &u32| if thick.solid_at(*v) <= 0.0 { hold(*v) } else { Hold::free() };
+        let wall = |v: &u32| match thick.given.and_then(|given| given(*v)) {
+            Some(velocity) => Hold::stick(velocity),
+            None if thick.solid_at(*v) <= 0.0 => hold(*v),
+            None => Hold::free(),
+        };
         let holds: Vec<Hold> = nodes.par_iter().map(wall).collect();
         let (starts, around) = gather(&elements, nodes.len());
         let mut system = Self {
