@@ -35,7 +35,7 @@ impl Table {
 
 fn header() -> String {
     let stages: String = SHORT.iter().map(|s| format!("{s:>5}")).collect();
-    format!("frame sub because of    litres error %  iter{stages}  all s")
+    format!("frame sub because of    litres error %  iter{stages} all s")
 }
 
 fn row(report: &FrameReport) -> String {
@@ -43,7 +43,7 @@ fn row(report: &FrameReport) -> String {
     let stages: String = STAGES.iter().map(|s| format!("{:>5}", few(seconds(s)))).collect();
     let rule: String = report.rule.chars().take(12).collect();
     format!(
-        "{:>5} {:>3} {rule:<12} {:>7} {:>+7.3} {:>5}{stages} {:>6}",
+        "{:>5} {:>3} {rule:<12} {:>7} {:>+7.3} {:>5}{stages} {:>5}",
         report.frame,
         report.substeps,
         short(report.litres).chars().take(7).collect::<String>(),
@@ -90,7 +90,7 @@ mod tests {
         assert!(lines.iter().all(|l| l.chars().count() <= 80), "{text}");
         assert_eq!(
             lines[ROWS],
-            "   20   4 liquid speed    12.5  +0.000    31 1.25 1.25 1.25 1.25 1.25 1.25    123"
+            "   20   4 liquid speed    12.5  +0.000    31 1.25 1.25 1.25 1.25 1.25 1.25   123"
         );
     }
 }
