@@ -137,8 +137,9 @@ mod tests {
     #[test]
     fn arrays_of_any_length_come_back() {
         let mut arrays = Arrays::default();
-        let data: Vec<Vec<u8>> =
-            [0, 1, BLOCK - 1, BLOCK, BLOCK + 1].map(|n| (0..n).map(|i| (i * i >> 3) as u8).collect()).into();
+        let data: Vec<Vec<u8>> = [0, 1, BLOCK - 1, BLOCK, BLOCK + 1]
+            .map(|n| (0..n).map(|i| ((i * i) >> 3) as u8).collect())
+            .into();
         let lines: String = data.iter().map(|d| arrays.add("UInt8", "a", 1, d).unwrap()).collect();
         let mut file = Vec::new();
         arrays.write("PolyData", &lines, &mut file).unwrap();

@@ -65,6 +65,9 @@ pub struct Record {
     pub notes: Vec<(&'static str, Vec<f64>)>,
 }
 
+/// Takes a file by its name and what fills it.
+pub type Put<'a> = dyn FnMut(&str, &dyn Fn(&mut dyn Write) -> io::Result<()>) -> Result<()> + 'a;
+
 impl Record {
     /// Say which stage it was.
     pub fn name(&mut self, stage: &str) {
@@ -179,10 +182,7 @@ impl FailedSolve {
     }
 
     /// Hand over every file of the dump by its name, and what fills it; the list that names the others comes last.
-    pub fn files(
-        &self,
-        put: &mut dyn FnMut(&str, &dyn Fn(&mut dyn Write) -> io::Result<()>) -> Result<()>,
-    ) -> Result<()> {
+    pub fn files(&self, put: &mut Put) -> Result<()> {
         if let Some(matrix) = &self.matrix {
             put("matrix.mtx", &|out| format_matrix(out, matrix))?;
         }

@@ -117,7 +117,7 @@ impl Moments {
     pub fn of(count: usize, part: impl Fn(usize) -> (f64, Vec3, Vec3) + Sync + Send) -> Self {
         let sum = |value: &(dyn Fn(f64, Vec3, Vec3) -> f64 + Sync)| {
             ordered_sum(count, |range| {
-                range.map(|i| part(i)).filter(|p| p.0 > 0.0).map(|(v, x, u)| value(v, x, u)).sum()
+                range.map(&part).filter(|p| p.0 > 0.0).map(|(v, x, u)| value(v, x, u)).sum()
             })
         };
         Self {

@@ -344,14 +344,14 @@ fn cells_are_convex() {
         for (cell, v) in l.tets.cell.iter().zip(&l.tets.vertices) {
             vertices[*cell as usize].extend(v);
         }
-        for c in 0..l.cells() {
+        for (c, own) in vertices.iter().enumerate() {
             for &f in l.faces_of(c) {
                 let f = f as usize;
                 let outward =
                     if l.faces.cells[f][0] == c as u32 { exact.dual(f) } else { minus(exact.dual(f)) };
                 let on = exact.vertex(l.faces.vertices[f][0]);
                 let above = |v: &u32| dot(outward, exact.step(on, exact.vertex(*v))) > 0;
-                assert!(!vertices[c].iter().any(above), "cell {c}");
+                assert!(!own.iter().any(above), "cell {c}");
             }
         }
     }
