@@ -22,6 +22,9 @@ use std::time::Instant;
 /// Most of the frame that writing may take.
 const GATE: f64 = 0.05;
 
+/// Writes a surface to a file.
+type Writer<'a> = dyn Fn(&Path) -> meniscus::Result<()> + 'a;
+
 fn main() {
     let divisions = std::env::args().skip(1).find_map(|a| a.parse().ok()).unwrap_or(96);
     let (seconds, vertices) = frame(divisions);
@@ -38,7 +41,7 @@ fn main() {
             UsdFrame { frame: 1, fps: Fps::default(), surface: Some(&surface), particles: None, solids: &[] };
         atomic::write(path, &to_usdc(&frame))
     };
-    let formats: [(&str, &dyn Fn(&Path) -> meniscus::Result<()>); 3] = [
+    let formats: [(&str, &Writer); 3] = [
         ("ply", &|path| atomic::write_with(path, |out| mesh::write_ply(&surface, out))),
         ("usdc", &usd),
         ("vtp", &|path| atomic::write_with(path, |out| vtp::write_surface(&surface, out))),
