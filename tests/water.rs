@@ -266,3 +266,20 @@ fn a_sheet_that_is_drawn_out_below_a_cell_is_drawn_as_a_sheet() {
     // A hole here and there is torn by the particles themselves; spray would miss most.
     assert!(missed < 60, "{missed} of 2800 rays miss the sheet");
 }
+
+#[test]
+fn a_nozzle_that_gravity_empties_gives_no_more_than_its_rate() {
+    for viscosity in [0.0, 5.0] {
+        let json = r#"{"meniscus": 1, "frames": [0, 40], "fps": 48, "resolution": {"cell": 0.004},
+            "domain": {"min": [-0.04, 0, -0.04], "max": [0.04, 0.16, 0.04]},
+            "liquids": [{"name": "choc", "density": 1250, "viscosity": VISCOSITY}],
+            "emitters": [{"shape": {"cylinder": {"from": [0, 0.12, 0], "to": [0, 0.136, 0], "radius": 0.01}},
+                "velocity": [0, -1, 0], "rate_ml_s": 12}]}"#;
+        let mut sim = simulation(&json.replace("VISCOSITY", &viscosity.to_string()));
+        let first = run(&mut sim, 1).litres_expected;
+        let end = run(&mut sim, 20);
+        // 12 ml/s for 20 frames of 48 a second are 5 ml; a particle is an eighth of a cell, 0.008 ml.
+        let given = 1e3 * (end.litres_expected - first);
+        assert!((given - 5.0).abs() < 0.3, "{given} ml at {viscosity} Pa·s");
+    }
+}

@@ -25,6 +25,8 @@ pub struct Inflow<'a> {
     pub velocity: Vec3,
     /// Index of its liquid in the scene.
     pub liquid: u8,
+    /// Volume that it may still give in this substep, m³.
+    pub budget: f64,
     /// Writes what liquid that comes in at a point carries behind a list.
     pub paint: &'a (dyn Fn(&Vec3, &mut Vec<f32>) + Sync),
 }

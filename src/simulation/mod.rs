@@ -425,6 +425,7 @@ impl FrameWork<'_> {
                 bounds: p.bounds,
                 velocity: p.velocity,
                 liquid: self.sources[*index].liquid,
+                budget: p.budget,
                 paint,
             })
             .collect();

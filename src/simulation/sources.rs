@@ -2,8 +2,9 @@
 //!
 //! With a rate instead of a velocity the speed follows from the cross-section of the region, and is
 //! then steered by what was really given: after each substep the emitter compares the volume in the
-//! ledger with the volume that was due, so that the stated rate and total are met. The first filling
-//! of the region is not waited for; it counts towards the total.
+//! ledger with the volume that was due, so that the stated rate and total are met. No more than what is due is ever
+//! given, however fast gravity empties the region. The first filling of the region is not waited for; it counts towards
+//! the total.
 //!
 //! Sinks are regions that are kept empty: a hole in the liquid at the pressure of the air.
 
@@ -86,6 +87,8 @@ pub(super) struct Source {
 pub(super) struct Placed<'a> {
     region: form::Placed,
     pub coat: Coat<'a>,
+    /// Volume that it may still give in this substep, m³.
+    pub budget: f64,
     pub bounds: Aabb,
     pub velocity: Vec3,
 }
@@ -161,7 +164,10 @@ impl Source {
             }
         };
         let coat = self.paint.at(&region, frame);
-        Ok(Some(Placed { region, coat, bounds, velocity: carried + velocity }))
+        // What gravity draws out of the region faster than the rate is not made up for.
+        let by_rate = self.spec.rate_ml_s.is_some() && given > 0.0;
+        let budget = if by_rate { due.min(total) - given } else { total - given }.max(0.0);
+        Ok(Some(Placed { region, coat, budget, bounds, velocity: carried + velocity }))
     }
 
     /// Follow other keys.

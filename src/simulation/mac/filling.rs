@@ -174,7 +174,21 @@ impl Mac {
                 let near = reach.contains(&x) && (inflow.distance)(&x) < tiles.h();
                 near && !self.is_bare(cell, place)
             };
-            let places = self.gaps(wants, |x, _| (inflow.distance)(x) < 0.0);
+            let mut places = self.gaps(wants, |x, _| (inflow.distance)(x) < 0.0);
+            let most = (inflow.budget / volume).round();
+            if (places.len() as f64) > most {
+                // From behind, so that what comes out is whole; the order of the grid settles ties.
+                let mut order: Vec<usize> = (0..places.len()).collect();
+                order.sort_by(|a, b| {
+                    places[*a]
+                        .dot(&inflow.velocity)
+                        .total_cmp(&places[*b].dot(&inflow.velocity))
+                        .then(a.cmp(b))
+                });
+                order.truncate(most as usize);
+                order.sort_unstable();
+                places = order.into_iter().map(|i| places[i]).collect();
+            }
             let gave = places.len() as f64 * volume;
             self.next.emitted[inflow.index] += gave;
             self.next.expected += gave;
