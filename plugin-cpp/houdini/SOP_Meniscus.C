@@ -237,6 +237,7 @@ void SOP_Meniscus::show(HoudiniHost &host, const Cooked &cooked, fpreal time) {
         const bool velocity = evalInt("output_velocity", 0, time) != 0;
         if (what != "particles") append_surface(*gdp, frame, cooked.after, velocity);
         if (what != "surface") append_particles(*gdp, frame, cooked.after, velocity);
+        if (evalInt("output_volumes", 0, time)) append_volumes(*gdp, frame, velocity);
         if (evalInt("output_bodies", 0, time)) append_bodies(*gdp, frame, myBodies);
         set_details(*gdp, frame);
     }

@@ -612,6 +612,14 @@ static const char *theDsFile = R"THEDSFILE(
             help    "Velocity at every point, for motion blur. Cost: 12 bytes a point. When: Leave it on."
         }
         parm {
+            name    "output_volumes"
+            cppname "OutputVolumes"
+            label   "Volumes"
+            type    toggle
+            default { "0" }
+            help    "Two volumes besides: surface, a level set, and vel, the velocity on the faces of its voxels. Simulator mac only. Cost: 28 bytes a cell of liquid in the cache. When: To advect whitewater or smoke with the liquid, or to mesh it with your own nodes."
+        }
+        parm {
             name    "output_bodies"
             cppname "OutputBodies"
             label   "Floating Bodies"

@@ -15,6 +15,8 @@ std::vector<meniscus::node::Force> read_forces(const GU_Detail &detail);
 /// Append a mesh; `after` seconds along its velocities.
 void append_surface(GU_Detail &detail, const meniscus::node::Frame &frame, double after, bool velocity);
 void append_particles(GU_Detail &detail, const meniscus::node::Frame &frame, double after, bool velocity);
+/// The volumes `surface` and, if asked for, `vel`.
+void append_volumes(GU_Detail &detail, const meniscus::node::Frame &frame, bool velocity);
 /// One packed primitive for each floating body.
 void append_bodies(GU_Detail &detail, const meniscus::node::Frame &frame, const std::map<std::string, meniscus::node::Mesh> &meshes);
 /// The edges of the domain.

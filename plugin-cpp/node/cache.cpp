@@ -38,7 +38,7 @@ uint64_t hash_mesh(const Mesh &mesh, uint64_t seed) {
 
 namespace {
 
-const char magic[8] = {'M', 'N', 'S', 'F', 'R', 'A', 'M', '2'};
+const char magic[8] = {'M', 'N', 'S', 'F', 'R', 'A', 'M', '3'};
 
 /// Hands out plain values and arrays with their lengths, one after another; nothing is copied on the way.
 class Packer {
@@ -100,6 +100,9 @@ private:
 template <class F, class Archive> void numbers(F &f, Archive &&one) {
     one(f.frame);
     one(f.has_particles);
+    one(f.has_volumes);
+    for (auto &x : f.volumes.origin) one(x);
+    one(f.volumes.cell);
     one(f.pscale);
     one(f.volume);
     one(f.volume_expected);
@@ -117,6 +120,9 @@ template <class F, class Archive> void arrays(F &f, Archive &&all) {
     all(f.triangles);
     all(f.particle_points);
     all(f.particle_velocities);
+    all(f.volumes.cells);
+    all(f.volumes.distance);
+    all(f.volumes.velocity);
 }
 
 } // namespace
@@ -301,8 +307,8 @@ void Cache::put_state(uint64_t shot, int64_t frame, Bytes state, std::vector<Mes
     keep({shot, frame, nullptr, std::make_shared<const Bytes>(std::move(state)), bytes});
 }
 
-std::shared_ptr<const Frame> Cache::frame(uint64_t shot, int64_t number, bool particles) {
-    auto serves = [&](const Frame &f) { return f.has_particles || !particles; };
+std::shared_ptr<const Frame> Cache::frame(uint64_t shot, int64_t number, Besides besides) {
+    auto serves = [&](const Frame &f) { return (f.has_particles || !besides.particles) && (f.has_volumes || !besides.volumes); };
     const Place found = find(shot, number, false);
     if (found != entries_.end() && serves(*found->picture)) return found->picture;
     if (folder_.empty()) return nullptr;

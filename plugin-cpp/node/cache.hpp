@@ -24,7 +24,7 @@ public:
     void configure(std::size_t memory, const std::string &folder, uint64_t disk);
 
     void put(uint64_t shot, std::shared_ptr<const Frame> frame, std::vector<Message> &messages);
-    std::shared_ptr<const Frame> frame(uint64_t shot, int64_t frame, bool particles);
+    std::shared_ptr<const Frame> frame(uint64_t shot, int64_t frame, Besides besides);
     void put_state(uint64_t shot, int64_t frame, Bytes state, std::vector<Message> &messages);
     /// The last frame up to `frame` whose state is kept.
     std::optional<int64_t> nearest_state(uint64_t shot, int64_t frame);

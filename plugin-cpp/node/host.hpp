@@ -135,6 +135,25 @@ struct Attribute {
     std::size_t bytes() const { return sizeof *this + 4 * floats.size() + 8 * integers.size(); }
 };
 
+/// The liquid on its grid: cells by whole coordinates, tile after tile of the grid, the centre of cell (i, j, k) at
+/// origin + cell · (i, j, k). Empty where a simulator has no cubes.
+struct Volumes {
+    double origin[3] = {0, 0, 0};
+    double cell = 0;
+    std::vector<int32_t> cells;
+    /// To the surface, negative in liquid.
+    std::vector<float> distance;
+    /// Along x, y and z on the lower face of each cell across that axis.
+    std::vector<float> velocity;
+
+    std::size_t count() const { return distance.size(); }
+};
+
+/// What a frame is to have besides the surface.
+struct Besides {
+    bool particles = false, volumes = false;
+};
+
 /// One finished frame, in scene units and seconds of film. Never changes once it is made. Attributes are whatever the
 /// library carries besides position, triangles and velocity, in its own units: `id`, `viscosity`, `Cd`.
 struct Frame {
@@ -144,6 +163,8 @@ struct Frame {
     bool has_particles = false;
     std::vector<float> particle_points, particle_velocities;
     std::vector<Attribute> attributes, particle_attributes;
+    bool has_volumes = false;
+    Volumes volumes;
     std::vector<BodyPose> bodies;
     /// Half the distance of two particles.
     double pscale = 0;
@@ -155,7 +176,7 @@ struct Frame {
 
     std::size_t bytes() const {
         std::size_t sum = sizeof *this + 4 * (points.size() + velocities.size() + triangles.size() + particle_points.size() +
-                                              particle_velocities.size());
+                                              particle_velocities.size() + volumes.cells.size() + volumes.distance.size() + volumes.velocity.size());
         for (const auto *list : {&attributes, &particle_attributes})
             for (const Attribute &a : *list) sum += a.bytes();
         return sum;

@@ -69,7 +69,33 @@ std::vector<Attribute> attributes(const Simulation &simulation, const std::strin
     return all;
 }
 
-bool wants_particles(Host &host) { return host.value(row("output"), 0).text != "surface"; }
+Besides wanted_besides(Host &host) {
+    const Row &volumes = row("output_volumes");
+    return {host.value(row("output"), 0).text != "surface", host.shows(volumes) && host.value(volumes, 0).x[0] != 0};
+}
+
+/// The grid of the present frame. Positions of cells are its centres plus whole numbers of cells, but for round-off.
+Volumes volumes(const Simulation &s, double cell, double length, double speed) {
+    Volumes out;
+    const auto at = s.field<double>("cell.position");
+    const auto distance = s.field<double>("cell.distance");
+    if (at.size() == 0 || s.field<double>("face.position_x").size() != at.size()) return out;
+    out.cell = cell * length;
+    for (int a = 0; a < 3; ++a) out.origin[a] = at[0][a] * length;
+    out.cells.resize(3 * at.size());
+    out.distance.resize(at.size());
+    out.velocity.assign(3 * at.size(), 0);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        for (int a = 0; a < 3; ++a) out.cells[3 * i + std::size_t(a)] = static_cast<int32_t>(std::lround((at[i][a] - at[0][a]) / cell));
+        out.distance[i] = static_cast<float>(distance[i][0] * length);
+    }
+    for (std::size_t a = 0; a < 3; ++a) {
+        const auto along = s.field<double>((std::string("face.velocity_") + "xyz"[a]).c_str());
+        // A flat scene has none across z.
+        for (std::size_t i = 0; i < along.size() && i < at.size(); ++i) out.velocity[3 * i + a] = static_cast<float>(along[i][0] * speed);
+    }
+    return out;
+}
 
 } // namespace
 
@@ -97,13 +123,13 @@ Cooked Node::cook(Host &host, double frame) {
         const double whole = std::max(start, std::floor(frame));
         const auto fps = host.fps();
         out.after = frame > whole ? (frame - whole) * fps[1] / fps[0] : 0;
-        const bool particles = wants_particles(host);
+        const Besides besides = wanted_besides(host);
         const int64_t wanted = static_cast<int64_t>(whole);
-        out.frame = cache_.frame(key_, wanted, particles);
+        out.frame = cache_.frame(key_, wanted, besides);
         if (out.frame)
             note_changes(host, *out.frame, out);
         else
-            out.frame = make(host, wanted, particles, out);
+            out.frame = make(host, wanted, besides, out);
         if (out.frame)
             for (const std::string &w : out.frame->warnings) out.messages.push_back({Level::Warning, host.name(), w});
     } catch (const Cancelled &) {
@@ -132,7 +158,7 @@ void Node::configure(Host &host) {
 }
 
 /// Compute a frame that is not kept.
-std::shared_ptr<const Frame> Node::make(Host &host, int64_t wanted, bool particles, Cooked &out) {
+std::shared_ptr<const Frame> Node::make(Host &host, int64_t wanted, Besides besides, Cooked &out) {
     const int64_t start = start_of(host);
     // What was left in the middle of a frame can go on, but is not the frame before.
     auto ready = [&] { return simulation_ && simulation_->frame() + (unfinished_ ? 1 : 0) <= wanted; };
@@ -146,9 +172,9 @@ std::shared_ptr<const Frame> Node::make(Host &host, int64_t wanted, bool particl
     if (!simulation_) return std::make_shared<Frame>();
     const int64_t first = simulation_->frame();
     while (simulation_->frame() < wanted) step(host, first, wanted, out);
-    auto kept = cache_.frame(key_, wanted, particles);
+    auto kept = cache_.frame(key_, wanted, besides);
     if (kept) return kept;
-    auto frame = picture(host, particles);
+    auto frame = picture(host, besides);
     cache_.put(key_, frame, out.messages);
     return frame;
 }
@@ -189,7 +215,7 @@ void Node::begin(Host &host, Cooked &out) {
     settings.mesh_count = meshes.size();
     simulation_ = std::make_unique<Simulation>(json, &settings);
     ++begun_;
-    cache_.put(key_, picture(host, wants_particles(host)), out.messages);
+    cache_.put(key_, picture(host, wanted_besides(host)), out.messages);
     cache_.put_state(key_, shot_->start(), simulation_->save(), out.messages);
 }
 
@@ -228,7 +254,7 @@ void Node::step(Host &host, int64_t first, int64_t wanted, Cooked &out) {
         return host.go_on({p.frame, first, wanted, done, p.stage, p.volume});
     });
     unfinished_ = false;
-    cache_.put(key_, picture(host, wants_particles(host)), out.messages);
+    cache_.put(key_, picture(host, wanted_besides(host)), out.messages);
     const int64_t every = std::max<int64_t>(1, static_cast<int64_t>(host.value(row("checkpoint_every"), 0).x[0]));
     if ((simulation_->frame() - shot_->start()) % every == 0)
         cache_.put_state(key_, simulation_->frame(), simulation_->save(), out.messages);
@@ -306,7 +332,7 @@ void Node::send_panel(Host &host, int64_t until) {
 }
 
 /// The present frame, copied once, in the host's units.
-std::shared_ptr<const Frame> Node::picture(Host &host, bool particles) {
+std::shared_ptr<const Frame> Node::picture(Host &host, Besides besides) {
     auto out = std::make_shared<Frame>();
     const Simulation &s = *simulation_;
     out->frame = s.frame();
@@ -324,8 +350,10 @@ std::shared_ptr<const Frame> Node::picture(Host &host, bool particles) {
     out->triangles.assign(triangles.data(), triangles.data() + 3 * triangles.size());
     out->attributes = attributes(s, "surface.", out->points.size() / 3);
     for (std::size_t t = 0; host.clockwise() && t < out->triangles.size(); t += 3) std::swap(out->triangles[t + 1], out->triangles[t + 2]);
-    out->has_particles = particles;
-    if (particles) {
+    out->has_particles = besides.particles;
+    out->has_volumes = besides.volumes;
+    if (besides.volumes) out->volumes = volumes(s, shot_->cell(), length, speed);
+    if (besides.particles) {
         copy(s.field<double>("particle.position"), length, out->particle_points);
         copy(s.field<double>("particle.velocity"), speed, out->particle_velocities);
         out->particle_attributes = attributes(s, "particle.", out->particle_points.size() / 3);

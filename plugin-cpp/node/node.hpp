@@ -40,7 +40,7 @@ private:
     };
 
     void configure(Host &host);
-    std::shared_ptr<const Frame> make(Host &host, int64_t wanted, bool particles, Cooked &out);
+    std::shared_ptr<const Frame> make(Host &host, int64_t wanted, Besides besides, Cooked &out);
     void begin(Host &host, Cooked &out);
     bool restore(Host &host, int64_t frame, Cooked &out);
     void step(Host &host, int64_t first, int64_t wanted, Cooked &out);
@@ -48,7 +48,7 @@ private:
     void send_geometry(const Placed &placed, const std::vector<Sample> &samples);
     void send_panel(Host &host, int64_t until);
     const Inputs &read(Host &host, double frame);
-    std::shared_ptr<const Frame> picture(Host &host, bool particles);
+    std::shared_ptr<const Frame> picture(Host &host, Besides besides);
     void note_changes(Host &host, const Frame &frame, Cooked &out);
     std::vector<std::string> sampled(Host &host, int64_t frame);
 

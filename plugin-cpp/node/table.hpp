@@ -82,6 +82,7 @@ inline constexpr Row rows[] = {
     {"export", "export", "Export Scene", "", Type::Button, Of::Scene, Effect::Action, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"output", "output", "Output", "", Type::Menu, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "surface", items_output, "", true, true},
     {"output_velocity", "output_velocity", "Velocity", "", Type::Bool, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {1.0, 0.0, 0.0}, "", nullptr, "", true, true},
+    {"output_volumes", "output_volumes", "Volumes", "", Type::Bool, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "", true, false},
     {"output_bodies", "output_bodies", "Floating Bodies", "", Type::Bool, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {1.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"output_bounds", "output_bounds", "Show Domain", "", Type::Bool, Of::Scene, Effect::Display, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "", true, true},
     {"transfer", "transfer", "Velocity Transfer", "", Type::Menu, Of::Scene, Effect::Simulation, false, "simulator.transfer", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "flip", items_transfer, "", true, true},

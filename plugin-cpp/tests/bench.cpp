@@ -92,11 +92,11 @@ int main(int argc, char **argv) {
     cache.configure(std::size_t(4) << 30, folder.string(), uint64_t(4) << 30);
     cache.put(7, frame, messages);
     bool found = true;
-    const double memory = shortest([&] { found = found && cache.frame(7, 1001, false); });
+    const double memory = shortest([&] { found = found && cache.frame(7, 1001, {}); });
     const double disk = shortest([&] {
         Cache cold;
         cold.configure(std::size_t(4) << 30, folder.string(), uint64_t(4) << 30);
-        found = found && cold.frame(7, 1001, false);
+        found = found && cold.frame(7, 1001, {});
     });
     std::filesystem::remove_all(folder);
 

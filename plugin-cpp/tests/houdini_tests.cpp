@@ -106,6 +106,40 @@ TEST(a_cook_gives_a_mesh_with_velocity_and_details) {
     CHECK(volume < -5e-3);
 }
 
+TEST(volumes_stand_beside_the_surface_and_measure_the_same_liquid) {
+    Scene scene;
+    CHECK_EQ(scene.cook(3), UT_ERROR_NONE);
+    const GA_Size without = scene.sop->stub_detail.getNumPrimitives();
+    scene.set("output_volumes", 1);
+    CHECK_EQ(scene.cook(3), UT_ERROR_NONE);
+    const GU_Detail &out = scene.sop->stub_detail;
+    CHECK_EQ(out.getNumPrimitives(), without + 2);
+    std::map<std::string, openvdb::GridBase::Ptr> grids;
+    for (const auto &prim : out.primitives)
+        if (prim->getTypeId() == GA_PRIMVDB) {
+            const auto &vdb = static_cast<const GU_PrimVDB &>(*prim);
+            grids[vdb.stub_name] = vdb.stub_grid;
+        }
+    CHECK(grids.count("surface") && grids.count("vel"));
+    const auto &surface = static_cast<const openvdb::FloatGrid &>(*grids["surface"]);
+    const auto &vel = static_cast<const openvdb::Vec3SGrid &>(*grids["vel"]);
+    CHECK(surface.stub_class == openvdb::GRID_LEVEL_SET && vel.stub_class == openvdb::GRID_STAGGERED);
+    CHECK(std::abs(surface.stub_transform->stub_voxel - 0.04) < 1e-12);
+    // Cells inside, by volume: a tank of cells 40 mm wide counts whole ones, so half a cell at the top at most.
+    double inside = 0;
+    float fastest = 0;
+    for (const auto &voxel : surface.stub_values) {
+        CHECK(std::abs(voxel.second.first) <= surface.stub_background);
+        inside += voxel.second.first < 0 ? 0.04 * 0.04 * 0.04 : 0;
+    }
+    CHECK(std::abs(inside - 6.4e-3) < 0.16 * 0.2 * 0.02 + 0.2 * 0.2 * 0.02);
+    for (const auto &voxel : vel.stub_values)
+        for (int a = 0; a < 3; ++a) fastest = std::max(fastest, std::abs(voxel.second.first[a]));
+    // What fell for two frames moves, and slower than what falls freely twice as long.
+    CHECK(fastest > 0.1f && fastest < 9.81f * 4 / 24);
+    CHECK(vel.stub_values.size() == surface.stub_values.size());
+}
+
 TEST(the_same_shot_through_houdini_and_the_fake_host_is_the_same) {
     Scene scene;
     StubInput paddle([](GU_Detail &d, double t) { add_box(d, swinging(24 * t + 1), "paddle"); }, true);

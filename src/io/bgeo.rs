@@ -25,21 +25,20 @@ pub fn is_bgeo(bytes: &[u8]) -> bool {
     bytes.starts_with(b"BgeoV")
 }
 
-/// Write points with `v`, `pscale` and `id`.
-pub fn write_points(
-    position: &[Vec3],
-    velocity: &[Vec3],
-    id: &[u64],
-    radius: f32,
-    out: &mut impl Write,
-) -> io::Result<()> {
+/// Write points with `v`, `pscale`, `id` and whatever they carry.
+pub fn write_points(points: &Points, out: &mut impl Write) -> io::Result<()> {
+    let Points { position, velocity, id, radius, attributes } = points;
+    let whole = |a: &&Attribute| a.data.len() == a.width * position.len() && (1..=16).contains(&a.width);
+    let carried: Vec<&Attribute> = attributes.iter().filter(whole).collect();
     let count = i32::try_from(position.len())
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "more points than BGEO can count"))?;
     out.write_all(b"BgeoV")?;
-    for number in [5, count, 0, 0, 0, 3, 0, 0, 0] {
+    for number in [5, count, 0, 0, 0, 3 + carried.len() as i32, 0, 0, 0] {
         out.write_all(&number.to_be_bytes())?;
     }
-    for (name, width, kind) in [("v", 3u16, 5i32), ("pscale", 1, 0), ("id", 1, 1)] {
+    let own = [("v", 3u16, 5i32), ("pscale", 1, 0), ("id", 1, 1)];
+    let others = carried.iter().map(|a| (a.name.as_str(), a.width as u16, 0));
+    for (name, width, kind) in own.into_iter().chain(others) {
         out.write_all(&(name.len() as u16).to_be_bytes())?;
         out.write_all(name.as_bytes())?;
         out.write_all(&width.to_be_bytes())?;
@@ -51,11 +50,14 @@ pub fn write_points(
     for (i, x) in position.iter().enumerate() {
         let v = velocity.get(i).copied().unwrap_or_default();
         let numbers = [x.x, x.y, x.z, 1.0, v.x, v.y, v.z].map(|c| c as f32);
-        for number in numbers.into_iter().chain([radius]) {
+        for number in numbers.into_iter().chain([*radius]) {
             out.write_all(&number.to_be_bytes())?;
         }
         let id = id.get(i).copied().unwrap_or(i as u64) & 0x7fff_ffff;
         out.write_all(&(id as i32).to_be_bytes())?;
+        for number in carried.iter().flat_map(|a| &a.data[i * a.width..][..a.width]) {
+            out.write_all(&number.to_be_bytes())?;
+        }
     }
     out.write_all(&[0, 0xff])
 }
@@ -148,7 +150,8 @@ mod tests {
     fn a_point_takes_thirty_six_bytes() {
         let size = |n: usize| {
             let mut bytes = Vec::new();
-            write_points(&vec![Vec3::x(); n], &vec![Vec3::y(); n], &[], 0.1, &mut bytes).unwrap();
+            let position = vec![Vec3::x(); n];
+            write_points(&Points { position, radius: 0.1, ..Points::default() }, &mut bytes).unwrap();
             bytes.len()
         };
         assert_eq!(size(10) - size(0), 10 * 36);

@@ -99,12 +99,15 @@ mod tests {
             // Above what a float can count.
             id: (0..n as u64).map(|i| (1 << 24) + 1 + 3 * i * i).collect(),
             radius: 0.125,
-            attributes: Vec::new(),
+            attributes: vec![
+                Attribute { name: "age".into(), width: 1, data: (0..n).map(|i| i as f32 / 3.0).collect() },
+                Attribute { name: "paint".into(), width: 3, data: (0..3 * n).map(|i| i as f32 / 7.0).collect() },
+            ],
         }
     }
 
     #[test]
-    fn particles_keep_their_numbers_through_every_format() {
+    fn particles_keep_their_numbers_and_what_they_carry_through_every_format() {
         let points = some();
         let mut ply = Vec::new();
         mesh::write_particles_ply(
@@ -112,18 +115,18 @@ mod tests {
             &points.id,
             points.radius,
             &points.velocity,
-            &[],
+            &points.attributes,
             &mut ply,
         )
         .unwrap();
         let mut geo = Vec::new();
-        bgeo::write_points(&points.position, &points.velocity, &points.id, points.radius, &mut geo).unwrap();
+        bgeo::write_points(&points, &mut geo).unwrap();
         let usd = UsdPoints {
             position: &points.position,
             velocity: &points.velocity,
             id: &points.id,
             width: 0.25,
-            carried: &[],
+            carried: &points.attributes,
         };
         let frame =
             UsdFrame { frame: 1, fps: Fps::default(), surface: None, particles: Some(usd), solids: &[] };

@@ -25,6 +25,20 @@ impl Fps {
         f64::from(self.denominator) / f64::from(self.numerator)
     }
 
+    /// The rate meant by a number that a file holds: whole, as NTSC has it, or to a thousandth.
+    pub fn nearest(rate: f64) -> Self {
+        let rate = if rate.is_finite() { rate.clamp(1e-3, 1e6) } else { 24.0 };
+        let (whole, ntsc) = (rate.round(), (rate * 1.001).round());
+        let of = |n: f64, denominator| Fps { numerator: n as u32, denominator };
+        if (rate - whole).abs() < 1e-6 * rate {
+            of(whole, 1)
+        } else if (rate * 1.001 - ntsc).abs() < 1e-6 * rate {
+            of(1000.0 * ntsc, 1001)
+        } else {
+            of((1000.0 * rate).round(), 1000)
+        }
+    }
+
     /// Frames a second.
     pub fn value(&self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)

@@ -9,9 +9,9 @@ import unittest
 
 import imath
 import numpy
-from alembic3d.Abc import IArchive, OArchive
+from alembic3d.Abc import IArchive, ISampleSelector, OArchive
 from alembic3d.AbcCoreAbstract import TimeSampling
-from alembic3d.AbcGeom import IPoints, IPolyMesh, OPolyMesh, OPolyMeshSchemaSample
+from alembic3d.AbcGeom import IC3fGeomParam, IFloatGeomParam, IPoints, IPolyMesh, OPolyMesh, OPolyMeshSchemaSample
 
 COMMAND = os.environ["MENISCUS_COMMAND"]
 SCENE = {
@@ -130,6 +130,65 @@ class Formats(unittest.TestCase):
         ours = (self.work / "ours.abc").stat().st_size
         print(f"Alembic: {ours} bytes, the reference library {theirs.stat().st_size}")
         self.assertLessEqual(ours, theirs.stat().st_size)
+
+    def test_alembic_carries_what_liquid_carries_and_comes_back(self):
+        scene = dict(SCENE, frames=[3, 5], outputs={"particles": True, "attributes": ["age", "phase"]})
+        scene["initial"] = [dict(SCENE["initial"][0], attributes={"Cd": [0.9, 0.3, 0.1]})]
+        (self.work / "carried.json").write_text(json.dumps(scene))
+        self.run_command("run", "carried.json", "-o", "carried", "--no-report", "--progress", "none")
+        self.run_command("cache", "convert", "carried", "carried.abc")
+        self.run_command("cache", "convert", "carried", "carried_points.abc", "--particles")
+        schema = IPolyMesh(IArchive(str(self.work / "carried.abc")).getTop(), "liquid").getSchema()
+        params = schema.getArbGeomParams()
+        names = [params.getPropertyHeader(i).getName() for i in range(params.getNumProperties())]
+        self.assertEqual(sorted(names), ["Cd", "age", "phase"])
+        ages, colours = IFloatGeomParam(params, "age"), IC3fGeomParam(params, "Cd")
+        for index, frame in enumerate((3, 4, 5)):
+            table = ply(self.work / "carried" / "surface" / f"{frame:04}.ply")["vertex"]
+            theirs = numpy.array(list(ages.getExpandedValue(ISampleSelector(index)).getVals()), dtype=numpy.float32)
+            numpy.testing.assert_array_equal(theirs, table["age"])
+            shades = numpy.array([[c.r, c.g, c.b] for c in colours.getExpandedValue(ISampleSelector(index)).getVals()], dtype=numpy.float32)
+            numpy.testing.assert_array_equal(shades, vectors(table, ("Cd_0", "Cd_1", "Cd_2")))
+        # And back, bit for bit, as surfaces and as points.
+        for source, kind in (("carried.abc", "surface"), ("carried_points.abc", "particles")):
+            self.run_command("cache", "convert", source, f"back_{kind}", "--to", "ply")
+            for frame in (3, 4, 5):
+                before = ply(self.work / "carried" / kind / f"{frame:04}.ply")
+                after = ply(self.work / f"back_{kind}" / f"{frame:04}.ply")
+                for name in before["vertex"].dtype.names:
+                    if name not in ("radius",):
+                        numpy.testing.assert_array_equal(after["vertex"][name], before["vertex"][name], name)
+                if kind == "surface":
+                    numpy.testing.assert_array_equal(after["face"]["corners"], before["face"]["corners"])
+
+    def test_alembic_of_the_reference_library_is_read(self):
+        archive = OArchive(str(self.work / "foreign.abc"), asOgawa=True)
+        index = archive.addTimeSampling(TimeSampling(1 / 25.0, 3 / 25.0))
+        mesh = OPolyMesh(archive.getTop(), "somebody")
+        schema = mesh.getSchema()
+        schema.setTimeSampling(index)
+        # Corners of a cube with polygons of four corners, which stay while the points move.
+        corners = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+        faces = [[0, 2, 6, 4], [1, 5, 7, 3], [0, 4, 5, 1], [2, 3, 7, 6], [0, 1, 3, 2], [4, 6, 7, 5]]
+        for frame in range(3):
+            points, indices, counts = imath.V3fArray(8), imath.IntArray(24), imath.IntArray(6)
+            for i, (x, y, z) in enumerate(corners):
+                points[i] = imath.V3f(x, y, z + frame)
+            for i, corner in enumerate(sum(faces, [])):
+                indices[i] = corner
+            for i in range(6):
+                counts[i] = 4
+            schema.set(OPolyMeshSchemaSample(points, indices, counts))
+        del schema, mesh, archive
+        self.run_command("cache", "convert", "foreign.abc", "foreign", "--to", "ply")
+        for frame in range(3):
+            found = ply(self.work / "foreign" / f"{frame + 3:04}.ply")
+            place = vectors(found["vertex"], "xyz")
+            numpy.testing.assert_array_equal(place, numpy.array(corners, numpy.float32) + [0, 0, frame])
+            a, b, c = (place[found["face"]["corners"][:, i]] - place.mean(axis=0) for i in range(3))
+            # Twelve triangles that enclose the cube: a volume of one, outward.
+            self.assertEqual(len(a), 12)
+            self.assertAlmostEqual(float((numpy.cross(a, b) * c).sum()) / 6, 1.0, places=5)
 
     def test_alembic_points_keep_place_and_velocity(self):
         self.run_command("cache", "convert", "cache", "points.abc", "--particles")

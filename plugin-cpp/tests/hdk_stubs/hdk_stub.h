@@ -4,6 +4,8 @@
 #ifndef HDK_STUB_H
 #define HDK_STUB_H
 
+#include <openvdb/openvdb.h>
+
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -76,7 +78,7 @@ public:
 enum GA_AttributeOwner { GA_ATTRIB_VERTEX, GA_ATTRIB_POINT, GA_ATTRIB_PRIMITIVE, GA_ATTRIB_DETAIL };
 enum GA_TypeInfo { GA_TYPE_VOID, GA_TYPE_POINT, GA_TYPE_VECTOR };
 enum GA_Storage { GA_STORE_INVALID, GA_STORE_INT32, GA_STORE_INT64, GA_STORE_REAL32 };
-enum GA_PrimitiveTypeId { GA_PRIMNONE, GA_PRIMPOLY, GA_PRIMPACKED };
+enum GA_PrimitiveTypeId { GA_PRIMNONE, GA_PRIMPOLY, GA_PRIMPACKED, GA_PRIMVDB };
 
 class GA_Attribute {
 public:
@@ -309,6 +311,24 @@ class GU_DetailHandle {
 public:
     void allocateAndSet(GU_Detail *detail) { owned.reset(detail); }
     std::shared_ptr<GU_Detail> owned;
+};
+class GEO_PrimVDB : public GEO_Primitive {
+public:
+    openvdb::GridBase::Ptr stub_grid;
+    std::string stub_name;
+};
+class GU_PrimVDB : public GEO_PrimVDB {
+public:
+    static GU_PrimVDB *buildFromGrid(GU_Detail &detail, openvdb::GridBase::Ptr grid, const GEO_PrimVDB * = nullptr, const char *name = nullptr) {
+        auto made = std::make_shared<GU_PrimVDB>();
+        made->kind = GA_PRIMVDB;
+        made->stub_grid = grid;
+        made->stub_name = name ? name : "";
+        made->offset = GA_Offset(detail.primitives.size());
+        made->points.push_back(detail.appendPointBlock(1));
+        detail.primitives.push_back(made);
+        return made.get();
+    }
 };
 class GU_ConstDetailHandle {
 public:

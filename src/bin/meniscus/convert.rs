@@ -1,13 +1,13 @@
 //! `meniscus cache convert`: surfaces and particles of a cache, or of one file, in another format.
 //!
 //! Surfaces go into a cache of their own, particles and volumes into a folder with a file a frame, Alembic into one
-//! file for the shot. What a format cannot hold is said, never left out silently.
+//! file for the shot and out of it into a folder. What a format cannot hold is said, never left out silently.
 
 use super::preview::cache::Cache;
 use super::terminal::say;
 use clap::{Args, ValueEnum};
 use meniscus::geometry::TriMesh;
-use meniscus::io::alembic::{self, Content};
+use meniscus::io::alembic::{self, Alembic, Content};
 use meniscus::io::cache::{Manifest, extension};
 use meniscus::io::frame::frame_name;
 use meniscus::io::points::{self, Points};
@@ -24,9 +24,9 @@ const VOXELS: f64 = 256.0;
 
 #[derive(Args, Clone, Debug)]
 pub struct ConvertArgs {
-    /// A cache, or one file: PLY, OBJ, STL, VTP, USD (.usdc, .usda), BGEO, or VDB in builds with OpenVDB
+    /// A cache, one file (PLY, OBJ, STL, VTP, USD, BGEO, or VDB in builds with OpenVDB), or a shot as Alembic
     pub from: PathBuf,
-    /// A new folder for a cache, an Alembic file (.abc) for the whole shot, or the file to write
+    /// A new folder for a cache or an Alembic shot, an Alembic file (.abc) for the whole shot, or the file to write
     pub to: PathBuf,
     /// The format; by the ending of the file to write when absent
     #[arg(long = "to", value_enum)]
@@ -95,6 +95,7 @@ pub fn convert(args: &ConvertArgs, stop: &Cancel) -> Result<()> {
         (true, _) if particles => particles_of_all(args, format, stop),
         (true, Format::Vdb) => volumes_of_all(args, stop),
         (true, _) => surfaces_of_all(&args.from, &args.to, format, stop),
+        (false, _) if ending(&args.from) == "abc" => from_alembic(args, format, stop),
         (false, Format::Abc) => {
             let message = "Alembic is made of a cache: give the folder of a run";
             Err(Error::invalid(args.to.display().to_string(), message))
@@ -144,6 +145,39 @@ fn to_alembic(from: &Path, to: &Path, particles: bool, stop: &Cancel) -> Result<
     Ok(())
 }
 
+/// Every frame of an Alembic file as a file of its own in a folder, whatever the shot holds.
+fn from_alembic(args: &ConvertArgs, format: Format, stop: &Cancel) -> Result<()> {
+    let name = args.from.display().to_string();
+    let bytes = std::fs::read(&args.from).map_err(|e| Error::io(&args.from, &e))?;
+    let shot = Alembic::open(&name, &bytes)?;
+    if format == Format::Abc {
+        return Err(Error::invalid(
+            args.to.display().to_string(),
+            "it is Alembic already: say --to another format",
+        ));
+    }
+    let fps = Fps::nearest(shot.fps());
+    atomic::create_folder(&args.to)?;
+    for (i, frame) in shot.frames().iter().enumerate() {
+        stop.check()?;
+        let path = args.to.join(format!("{}.{}", frame_name(*frame), format.ending()));
+        let shown = shot.read(i)?;
+        match (shot.content(), format) {
+            (Content::Points, _) => {
+                let points = Points::from_mesh(shown.mesh, Some(shown.id));
+                write_points(&points, &path, format, *frame, fps)?;
+            }
+            (Content::Mesh, Format::Vdb) => {
+                let longest = Aabb::of_points(&shown.mesh.positions).size().max();
+                write_volume(&shown.mesh, &path, args.voxel.unwrap_or(longest / VOXELS))?;
+            }
+            (Content::Mesh, _) => write_surface(&shown.mesh, &path, format, *frame, fps)?,
+        }
+    }
+    say(&format!("{} frames in {}", shot.frames().len(), args.to.display()));
+    Ok(())
+}
+
 /// The particles of every frame in a folder.
 fn particles_of_all(args: &ConvertArgs, format: Format, stop: &Cancel) -> Result<()> {
     let manifest = Manifest::read(&args.from)?;
@@ -179,9 +213,7 @@ fn write_points(points: &Points, to: &Path, format: Format, frame: i64, fps: Fps
             mesh::write_particles_ply(position, id, *radius, velocity, attributes, out)
         }),
         Format::Vtp => atomic::write_with(to, |out| vtp::write_points(points, out)),
-        Format::Bgeo => {
-            atomic::write_with(to, |out| bgeo::write_points(position, velocity, id, *radius, out))
-        }
+        Format::Bgeo => atomic::write_with(to, |out| bgeo::write_points(points, out)),
         Format::Usdc => atomic::write(to, &usd::to_usdc(&usd)),
         Format::Usda => atomic::write(to, usd::to_usda(&usd).as_bytes()),
         Format::Obj | Format::Vdb | Format::Abc => {

@@ -18,6 +18,23 @@ pub(in crate::io) struct Polygons {
 }
 
 impl Polygons {
+    /// From the number of corners of each and the vertices of all; nothing if they do not fit together.
+    pub fn of<N: Copy + TryInto<u32>>(counts: &[N], corners: &[N], vertices: usize) -> Option<Self> {
+        let mut polygons = Self::default();
+        let mut rest = corners;
+        for n in counts {
+            let n: u32 = (*n).try_into().ok()?;
+            let (face, after) = rest.split_at_checked(n as usize)?;
+            for corner in face {
+                let vertex = (*corner).try_into().ok().filter(|v| (*v as usize) < vertices)?;
+                polygons.push_corner(vertex);
+            }
+            polygons.end_polygon();
+            rest = after;
+        }
+        Some(polygons)
+    }
+
     pub fn push_corner(&mut self, vertex: u32) {
         self.corners.push(vertex);
     }

@@ -36,19 +36,16 @@ fn triples<'a>(own: &'a Values, name: &str) -> Option<&'a [f32]> {
 pub(super) fn mesh(own: &Values) -> Option<TriMesh> {
     let positions = vectors(triples(own, "points")?);
     let (counts, corners) = (whole(own, "faceVertexCounts")?, whole(own, "faceVertexIndices")?);
-    let mut polygons = Polygons::default();
-    let mut rest = corners;
-    for n in counts {
-        let (face, after) = rest.split_at_checked(usize::try_from(*n).ok()?)?;
-        for corner in face {
-            let vertex = u32::try_from(*corner).ok().filter(|v| (*v as usize) < positions.len())?;
-            polygons.push_corner(vertex);
-        }
-        polygons.end_polygon();
-        rest = after;
-    }
+    let polygons = Polygons::of(counts, corners, positions.len())?;
     let triangles = polygons.triangulate(&positions);
     let mut mesh = TriMesh::new(positions, triangles);
+    mesh.attributes = carried(own, mesh.positions.len());
+    Some(mesh)
+}
+
+/// Values on vertices by the names that they have here.
+fn carried(own: &Values, vertices: usize) -> Vec<Attribute> {
+    let mut all = Vec::new();
     for (name, value) in own {
         let known = match name.as_str() {
             "velocities" => "velocity",
@@ -59,25 +56,21 @@ pub(super) fn mesh(own: &Values) -> Option<TriMesh> {
         };
         if let (Numbers::Real(data, _), false) = (value, known.is_empty())
             && !data.is_empty()
-            && data.len().is_multiple_of(mesh.positions.len())
+            && data.len().is_multiple_of(vertices)
         {
-            let width = data.len() / mesh.positions.len();
-            mesh.attributes.push(Attribute { name: known.into(), width, data: data.clone() });
+            all.push(Attribute { name: known.into(), width: data.len() / vertices, data: data.clone() });
         }
     }
-    Some(mesh)
+    all
 }
 
-/// Points with velocity and numbers.
+/// Points with velocity, numbers and what else they carry.
 pub(super) fn points(own: &Values) -> Option<Points> {
     let mut mesh = TriMesh::new(vectors(triples(own, "points")?), Vec::new());
     if mesh.positions.iter().any(|p| !p.iter().all(|c| c.is_finite())) {
         return None;
     }
-    let n = mesh.positions.len();
-    if let Some(velocity) = triples(own, "velocities").filter(|v| v.len() == 3 * n) {
-        mesh.attributes.push(Attribute { name: "velocity".into(), width: 3, data: velocity.to_vec() });
-    }
+    mesh.attributes = carried(own, mesh.positions.len());
     let id = whole(own, "ids").map(|ids| ids.iter().map(|i| *i as u64).collect());
     let mut points = Points::from_mesh(mesh, id);
     if let Some(Numbers::Real(widths, _)) = own.get("widths") {

@@ -1,67 +1,47 @@
-//! Alembic: the surfaces of a shot, or its points, as one animated file.
-//!
-//! No library in Rust that is kept up writes Alembic, and Debian packages none, so this writes the little of the
-//! format that liquids need: an Ogawa file, as version 1.8 of the reference library makes it. Everything is a
-//! group (a count and the places of its children) or data (a size and bytes); a place with its highest bit set is
-//! data, place 0 is empty.
-//!
-//! ```text
-//! "Ogawa" ff 0001 place of the root                                             all numbers little endian
-//! root    0  library version  top object  words about the archive  times  words in common
-//! object  properties, child objects …, names of the children with 32 bytes of hash
-//! mesh    .geom: .selfBnds  P  .faceIndices  .faceCounts  .velocities, headers of the properties
-//! points  .geom: .selfBnds  P  .pointIds  .velocities, headers of the properties
-//! array   for each frame: 16 bytes of hash and the values; their dimensions, empty for a plain list
-//! ```
-//!
-//! Faces run clockwise seen from outside, against our counter-clockwise. Velocities are in metres a second, time
-//! is the frame over the frame rate. Equal samples stand once. Frames go out one by one, so a long shot needs the
-//! memory of one frame.
-//! Checked by tests/formats/read_back.py with alembic3d, the reference library, and with Blender.
+//! The writer: samples go out frame by frame, what describes them at the end.
 
+use super::{AlembicFrame, Content, DATA};
 use crate::error::{Error, Result};
-use crate::geometry::TriMesh;
-use crate::io::points::Points;
+use crate::geometry::Attribute;
 use crate::math::{Aabb, Vec3};
 use std::collections::HashMap;
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// Marks a place as data.
-const DATA: u64 = 1 << 63;
 /// The version of the reference library whose files these are like.
 const LIBRARY: u32 = 10_800;
-/// Words that several headers share, by number from 1; the first three, and two of each content.
-const COMMON: [&str; 3] =
-    ["interpretation=box", "geoScope=vtx;interpretation=point", "interpretation=vector"];
-/// The words of the schema and of the object, by number.
-const SCHEMA: u32 = 4;
-const OBJECT: u8 = 5;
-
 /// What a property holds.
-#[derive(Clone, Copy)]
+#[derive(Clone, Debug)]
 struct Kind {
-    name: &'static str,
+    name: String,
     /// 1 for one value a frame, 2 for a list.
     shape: u32,
     /// 6 for i32, 7 for u64, 10 for f32, 11 for f64.
     pod: u32,
+    /// Numbers in a value.
     width: u32,
-    /// Number in [`COMMON`], 0 for none.
-    words: u32,
+    /// Numbers at a vertex, which may have several values.
+    at_vertex: usize,
+    /// What readers are told of it; nothing if empty.
+    words: String,
 }
 
-const BOUNDS: Kind = Kind { name: ".selfBnds", shape: 1, pod: 11, width: 6, words: 1 };
-const POSITION: Kind = Kind { name: "P", shape: 2, pod: 10, width: 3, words: 2 };
-const INDICES: Kind = Kind { name: ".faceIndices", shape: 2, pod: 6, width: 1, words: 0 };
-const COUNTS: Kind = Kind { name: ".faceCounts", shape: 2, pod: 6, width: 1, words: 0 };
-const VELOCITY: Kind = Kind { name: ".velocities", shape: 2, pod: 10, width: 3, words: 3 };
-const IDS: Kind = Kind { name: ".pointIds", shape: 2, pod: 7, width: 1, words: 0 };
+fn kind(name: &str, shape: u32, pod: u32, width: u32, words: &str) -> Kind {
+    Kind { name: name.into(), shape, pod, width, at_vertex: width as usize, words: words.into() }
+}
 
-/// Whether frames are surfaces or points without triangles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    Mesh,
-    Points,
+/// A value at vertices besides place and velocity. Colours and vectors have types of their own, which turn and
+/// shade as they should; other widths are lists of floats.
+fn carried(a: &Attribute) -> Kind {
+    let (width, interpretation) = match (a.width, a.name.as_str()) {
+        (3, "Cd" | "color") => (3, "interpretation=rgb;"),
+        (3, _) => (3, "interpretation=vector;"),
+        _ => (1, ""),
+    };
+    let extent = a.width as u32 / width;
+    let words = format!(
+        "arrayExtent={extent};geoScope=vtx;{interpretation}isGeomParam=true;podExtent={width};podName=float32_t"
+    );
+    Kind { at_vertex: a.width, ..kind(&a.name, 2, 10, width, &words) }
 }
 
 impl Content {
@@ -78,34 +58,22 @@ impl Content {
         }
     }
 
-    fn properties(self) -> &'static [Kind] {
+    fn properties(self) -> Vec<Kind> {
+        let bounds = kind(".selfBnds", 1, 11, 6, "interpretation=box");
+        let position = kind("P", 2, 10, 3, "geoScope=vtx;interpretation=point");
+        let velocity = kind(".velocities", 2, 10, 3, "interpretation=vector");
         match self {
-            Content::Mesh => &[BOUNDS, POSITION, INDICES, COUNTS, VELOCITY],
-            Content::Points => &[BOUNDS, POSITION, IDS, VELOCITY],
+            Content::Mesh => {
+                let [indices, counts] = [".faceIndices", ".faceCounts"].map(|name| kind(name, 2, 6, 1, ""));
+                vec![bounds, position, indices, counts, velocity]
+            }
+            Content::Points => vec![bounds, position, kind(".pointIds", 2, 7, 1, ""), velocity],
         }
     }
 }
 
-/// A frame: vertices with velocity, and for points the numbers that stay theirs.
-#[derive(Clone, Debug, Default)]
-pub struct AlembicFrame {
-    pub mesh: TriMesh,
-    pub id: Vec<u64>,
-}
-
-impl From<TriMesh> for AlembicFrame {
-    fn from(mesh: TriMesh) -> Self {
-        Self { mesh, id: Vec::new() }
-    }
-}
-
-impl From<Points> for AlembicFrame {
-    fn from(points: Points) -> Self {
-        Self { mesh: points.to_mesh(), id: points.id }
-    }
-}
-
-/// Write frames as one animated object called `name`. `read` is asked for each in turn.
+/// Write frames as one animated object called `name`. `read` is asked for each in turn. What the first frame with
+/// vertices carries, all of them do; where a later one lacks it, it is zero.
 pub fn write(
     out: &mut (impl Write + Seek),
     content: Content,
@@ -117,16 +85,58 @@ pub fn write(
     let mut file = Ogawa { out, at: 0, seen: HashMap::new() };
     let failed = |e: io::Error| Error::Io { path: "Alembic".into(), message: e.to_string() };
     file.begin().map_err(failed)?;
-    let kinds = content.properties();
-    // The places of every sample, property by property.
-    let mut places = vec![Vec::new(); kinds.len()];
-    for frame in frames {
+    let mut own: Vec<Property> = content.properties().into_iter().map(Property::new).collect();
+    let mut carried: Vec<Property> = Vec::new();
+    for (count, frame) in frames.iter().enumerate() {
         let shown = read(*frame)?;
-        for (kind, places) in kinds.iter().zip(&mut places) {
-            file.sample(kind, &shown, places).map_err(failed)?;
+        if carried.is_empty() && !shown.mesh.positions.is_empty() {
+            let others = shown.mesh.attributes.iter().filter(|a| a.name != "velocity" && a.width > 0);
+            carried = others.map(|a| Property::new(self::carried(a))).collect();
+            let empty = AlembicFrame::default();
+            for property in &mut carried {
+                (0..count).try_for_each(|_| file.sample(property, &empty)).map_err(failed)?;
+            }
+        }
+        for property in own.iter_mut().chain(&mut carried) {
+            file.sample(property, &shown).map_err(failed)?;
         }
     }
-    file.end(content, name, &places, &times(fps, frames), frames.len() as u32).map_err(failed)
+    let times = times(fps, frames);
+    file.end(content, name, &own, &carried, &times, frames.len() as u32).map_err(failed)
+}
+
+/// A property and the places of its samples.
+struct Property {
+    kind: Kind,
+    places: Vec<u64>,
+}
+
+impl Property {
+    fn new(kind: Kind) -> Self {
+        Self { kind, places: Vec::new() }
+    }
+}
+
+/// Words that headers share, by number from 1; 0 is for none.
+#[derive(Default)]
+struct Words(Vec<String>);
+
+impl Words {
+    fn number(&mut self, words: &str) -> u32 {
+        if words.is_empty() {
+            return 0;
+        }
+        let known = self.0.iter().position(|w| w == words);
+        let at = known.unwrap_or_else(|| {
+            self.0.push(words.into());
+            self.0.len() - 1
+        });
+        at as u32 + 1
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|w| [&[w.len() as u8], w.as_bytes()].concat()).collect()
+    }
 }
 
 /// The time samplings: one of everything that never changes, and ours.
@@ -192,8 +202,8 @@ impl<W: Write + Seek> Ogawa<'_, W> {
     }
 
     /// One frame of a property.
-    fn sample(&mut self, kind: &Kind, shown: &AlembicFrame, places: &mut Vec<u64>) -> io::Result<()> {
-        let values = values(kind, shown);
+    fn sample(&mut self, property: &mut Property, shown: &AlembicFrame) -> io::Result<()> {
+        let values = values(&property.kind, shown);
         let key = (hash(&values), values.len());
         let place = match self.seen.get(&key) {
             Some(place) => *place,
@@ -203,40 +213,56 @@ impl<W: Write + Seek> Ogawa<'_, W> {
                 place
             }
         };
-        places.push(place);
-        if kind.shape == 2 {
-            places.push(DATA);
+        property.places.push(place);
+        if property.kind.shape == 2 {
+            property.places.push(DATA);
         }
         Ok(())
+    }
+
+    /// Properties under one name.
+    fn compound(&mut self, inside: &[Property], samples: u32, words: &mut Words) -> io::Result<u64> {
+        let mut children = Vec::new();
+        let mut headers = Vec::new();
+        for property in inside {
+            children.push(self.group(&property.places)?);
+            header(&property.kind, samples, words, &mut headers);
+        }
+        children.push(self.data(&headers)?);
+        self.group(&children)
     }
 
     fn end(
         &mut self,
         content: Content,
         name: &str,
-        places: &[Vec<u64>],
+        own: &[Property],
+        carried: &[Property],
         times: &[u8],
         samples: u32,
     ) -> io::Result<()> {
+        let mut words = Words::default();
+        let [schema, object] = content.words().map(|w| words.number(w));
         let mut children = Vec::new();
         let mut headers = Vec::new();
-        for (kind, places) in content.properties().iter().zip(places) {
-            children.push(self.group(places)?);
-            header(kind, samples, &mut headers);
+        for property in own {
+            children.push(self.group(&property.places)?);
+            header(&property.kind, samples, &mut words, &mut headers);
+        }
+        if !carried.is_empty() {
+            children.push(self.compound(carried, samples, &mut words)?);
+            headers.extend(compound_header(".arbGeomParams", 0));
         }
         children.push(self.data(&headers)?);
         let geometry = self.group(&children)?;
-        let mut headers = (SCHEMA << 20).to_le_bytes().to_vec();
-        headers.push(5);
-        headers.extend(b".geom");
-        let headers = self.data(&headers)?;
+        let headers = self.data(&compound_header(".geom", schema))?;
         let properties = self.group(&[geometry, headers])?;
         let sum = [hash(name.as_bytes()), hash(times)].concat();
         let none = self.data(&sum)?;
         let own = self.group(&[properties, none])?;
         let mut names = (name.len() as u32).to_le_bytes().to_vec();
         names.extend(name.as_bytes());
-        names.push(OBJECT);
+        names.push(object as u8);
         names.extend(&sum);
         let names = self.data(&names)?;
         let top = self.group(&[0, own, names])?;
@@ -244,9 +270,7 @@ impl<W: Write + Seek> Ogawa<'_, W> {
         let library = self.data(&LIBRARY.to_le_bytes())?;
         let about = self.data(concat!("_ai_Application=Meniscus ", env!("CARGO_PKG_VERSION")).as_bytes())?;
         let times = self.data(times)?;
-        let words = COMMON.into_iter().chain(content.words());
-        let words: Vec<u8> = words.flat_map(|w| [&[w.len() as u8], w.as_bytes()].concat()).collect();
-        let words = self.data(&words)?;
+        let words = self.data(&words.bytes())?;
         let root = self.group(&[version, library, top, about, times, words])?;
         self.out.seek(SeekFrom::Start(8))?;
         self.out.write_all(&root.to_le_bytes())?;
@@ -256,9 +280,14 @@ impl<W: Write + Seek> Ogawa<'_, W> {
     }
 }
 
+/// How a group of properties describes itself.
+fn compound_header(name: &str, words: u32) -> Vec<u8> {
+    [&(words << 20).to_le_bytes()[..], &[name.len() as u8], name.as_bytes()].concat()
+}
+
 /// How a property describes itself: kind, samples, which of the times, name.
-fn header(kind: &Kind, samples: u32, out: &mut Vec<u8>) {
-    let hint = match samples {
+fn header(kind: &Kind, samples: u32, words: &mut Words, out: &mut Vec<u8>) {
+    let hint = match samples.max(kind.name.len() as u32) {
         0..=255 => 0,
         256..=65535 => 1,
         _ => 2u32,
@@ -273,7 +302,7 @@ fn header(kind: &Kind, samples: u32, out: &mut Vec<u8>) {
         | even
         | constant
         | kind.width << 12
-        | kind.words << 20;
+        | words.number(&kind.words) << 20;
     out.extend(info.to_le_bytes());
     let mut number = |n: u32| out.extend(&n.to_le_bytes()[..1 << hint]);
     number(samples);
@@ -286,7 +315,7 @@ fn header(kind: &Kind, samples: u32, out: &mut Vec<u8>) {
 fn values(kind: &Kind, shown: &AlembicFrame) -> Vec<u8> {
     let mesh = &shown.mesh;
     let floats = |v: &mut dyn Iterator<Item = f32>| v.flat_map(f32::to_le_bytes).collect::<Vec<u8>>();
-    match kind.name {
+    match kind.name.as_str() {
         ".selfBnds" => {
             let bounds = match mesh.positions.is_empty() {
                 true => Aabb::new(Vec3::zeros(), Vec3::zeros()),
@@ -300,13 +329,15 @@ fn values(kind: &Kind, shown: &AlembicFrame) -> Vec<u8> {
             clockwise.flat_map(|i| (i as i32).to_le_bytes()).collect()
         }
         ".faceCounts" => mesh.triangles.iter().flat_map(|_| 3i32.to_le_bytes()).collect(),
-        ".velocities" => {
-            match mesh.attribute("velocity").filter(|a| a.data.len() == 3 * mesh.positions.len()) {
-                Some(velocity) => floats(&mut velocity.data.iter().copied()),
-                None => vec![0; 12 * mesh.positions.len()],
+        ".pointIds" => shown.id.iter().copied().flat_map(u64::to_le_bytes).collect(),
+        name => {
+            let name = if name == ".velocities" { "velocity" } else { name };
+            let numbers = kind.at_vertex * mesh.positions.len();
+            match mesh.attribute(name).filter(|a| a.data.len() == numbers) {
+                Some(a) => floats(&mut a.data.iter().copied()),
+                None => vec![0; 4 * numbers],
             }
         }
-        _ => shown.id.iter().copied().flat_map(u64::to_le_bytes).collect(),
     }
 }
 
@@ -330,6 +361,7 @@ fn hash(bytes: &[u8]) -> [u8; 16] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::TriMesh;
     use std::io::Cursor;
 
     #[test]

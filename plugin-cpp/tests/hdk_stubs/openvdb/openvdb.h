@@ -1,0 +1,76 @@
+// A stand-in for the few calls of OpenVDB that the plug-in makes: values by coordinate, in a map.
+#ifndef OPENVDB_STUB_H
+#define OPENVDB_STUB_H
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace openvdb {
+
+enum GridClass { GRID_UNKNOWN, GRID_LEVEL_SET, GRID_FOG_VOLUME, GRID_STAGGERED };
+
+template <class T> struct Vec3 {
+    Vec3(T x, T y, T z) : m{x, y, z} {}
+    T operator[](int i) const { return m[i]; }
+    T m[3];
+};
+using Vec3s = Vec3<float>;
+using Vec3d = Vec3<double>;
+
+struct Coord {
+    Coord(int32_t x, int32_t y, int32_t z) : at{x, y, z} {}
+    bool operator<(const Coord &o) const { return at < o.at; }
+    std::array<int32_t, 3> at;
+};
+
+namespace math {
+struct Transform {
+    using Ptr = std::shared_ptr<Transform>;
+    static Ptr createLinearTransform(double voxel) {
+        auto made = std::make_shared<Transform>();
+        made->stub_voxel = voxel;
+        return made;
+    }
+    void postTranslate(const Vec3d &by) {
+        for (int a = 0; a < 3; ++a) stub_origin[a] += by[a];
+    }
+    double stub_voxel = 0, stub_origin[3] = {0, 0, 0};
+};
+} // namespace math
+
+class GridBase {
+public:
+    using Ptr = std::shared_ptr<GridBase>;
+    virtual ~GridBase() = default;
+    void setTransform(math::Transform::Ptr t) { stub_transform = t; }
+    void setName(const std::string &name) { stub_name = name; }
+    void setGridClass(GridClass c) { stub_class = c; }
+    math::Transform::Ptr stub_transform;
+    std::string stub_name;
+    GridClass stub_class = GRID_UNKNOWN;
+};
+
+template <class T> class Grid : public GridBase {
+public:
+    using Ptr = std::shared_ptr<Grid>;
+    explicit Grid(const T &background) : stub_background(background) {}
+    static Ptr create(const T &background) { return std::make_shared<Grid>(background); }
+    struct Accessor {
+        void setValue(const Coord &c, const T &v) { grid.stub_values.insert_or_assign(c, std::make_pair(v, true)); }
+        void setValueOff(const Coord &c, const T &v) { grid.stub_values.insert_or_assign(c, std::make_pair(v, false)); }
+        Grid &grid;
+    };
+    Accessor getAccessor() { return {*this}; }
+    T stub_background;
+    /// Value and whether it is active.
+    std::map<Coord, std::pair<T, bool>> stub_values;
+};
+using FloatGrid = Grid<float>;
+using Vec3SGrid = Grid<Vec3s>;
+
+} // namespace openvdb
+
+#endif
