@@ -617,7 +617,7 @@ static const char *theDsFile = R"THEDSFILE(
             label   "Volumes"
             type    toggle
             default { "0" }
-            help    "Two volumes besides: surface, a level set, and vel, the velocity on the faces of its voxels. Simulator mac only. Cost: 28 bytes a cell of liquid in the cache. When: To advect whitewater or smoke with the liquid, or to mesh it with your own nodes."
+            help    "Two volumes besides: surface, a level set of the mesh with voxels of half a cell, and vel, the velocity on the faces of the cells (simulator mac). Cost: 24 bytes a cell of liquid in the cache, and making the level set anew whenever a frame is shown. When: To advect whitewater or smoke with the liquid, or to mesh it with your own nodes."
         }
         parm {
             name    "output_bodies"

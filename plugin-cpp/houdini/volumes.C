@@ -4,8 +4,7 @@
 
 #include <GU/GU_PrimVDB.h>
 #include <openvdb/openvdb.h>
-
-#include <algorithm>
+#include <openvdb/tools/MeshToVolume.h>
 
 using namespace meniscus::node;
 
@@ -13,16 +12,13 @@ namespace {
 
 /// Half the width of the band of a level set, in voxels, as Houdini expects it.
 constexpr float Band = 3;
+/// Voxels of the level set along a cell, as fine as the mesh is.
+constexpr double Finer = 2;
 
-template <class Grid> void place(Grid &grid, const Volumes &volumes, const char *name) {
-    auto transform = openvdb::math::Transform::createLinearTransform(volumes.cell);
-    transform->postTranslate(openvdb::Vec3d(volumes.origin[0], volumes.origin[1], volumes.origin[2]));
-    grid.setTransform(transform);
-    grid.setName(name);
-}
-
-openvdb::Coord cell(const Volumes &volumes, std::size_t i) {
-    return openvdb::Coord(volumes.cells[3 * i], volumes.cells[3 * i + 1], volumes.cells[3 * i + 2]);
+openvdb::math::Transform::Ptr transform(double voxel, const double *origin) {
+    auto made = openvdb::math::Transform::createLinearTransform(voxel);
+    made->postTranslate(openvdb::Vec3d(origin[0], origin[1], origin[2]));
+    return made;
 }
 
 } // namespace
@@ -30,29 +26,30 @@ openvdb::Coord cell(const Volumes &volumes, std::size_t i) {
 void append_volumes(GU_Detail &detail, const Frame &frame, bool velocity) {
     const Volumes &volumes = frame.volumes;
     if (volumes.count() == 0) return;
-    const float band = Band * static_cast<float>(volumes.cell);
-    openvdb::FloatGrid::Ptr surface = openvdb::FloatGrid::create(band);
-    place(*surface, volumes, "surface");
-    surface->setGridClass(openvdb::GRID_LEVEL_SET);
-    // Cells come tile by tile, so the accessor stays in one leaf for hundreds of them.
-    auto distances = surface->getAccessor();
-    for (std::size_t i = 0; i < volumes.count(); ++i) {
-        const float d = volumes.distance[i];
-        if (d < band && d > -band)
-            distances.setValue(cell(volumes, i), d);
-        else
-            distances.setValueOff(cell(volumes, i), std::clamp(d, -band, band));
-    }
+    // Of the mesh, which ends at walls; the distances of the grid go on into them.
+    std::vector<openvdb::Vec3s> points;
+    std::vector<openvdb::Vec3I> triangles;
+    points.reserve(frame.points.size() / 3);
+    triangles.reserve(frame.triangles.size() / 3);
+    for (std::size_t i = 0; i + 2 < frame.points.size(); i += 3) points.emplace_back(frame.points[i], frame.points[i + 1], frame.points[i + 2]);
+    for (std::size_t t = 0; t + 2 < frame.triangles.size(); t += 3)
+        triangles.emplace_back(frame.triangles[t], frame.triangles[t + 1], frame.triangles[t + 2]);
+    const auto fine = transform(volumes.cell / Finer, volumes.origin);
+    openvdb::FloatGrid::Ptr surface = openvdb::tools::meshToLevelSet<openvdb::FloatGrid>(*fine, points, triangles, Band);
+    surface->setName("surface");
     GU_PrimVDB::buildFromGrid(detail, surface, nullptr, "surface");
     if (!velocity) return;
     openvdb::Vec3SGrid::Ptr vel = openvdb::Vec3SGrid::create(openvdb::Vec3s(0, 0, 0));
-    place(*vel, volumes, "vel");
+    vel->setTransform(transform(volumes.cell, volumes.origin));
+    vel->setName("vel");
     // The lower faces of a cell are where a staggered grid of OpenVDB has its values.
     vel->setGridClass(openvdb::GRID_STAGGERED);
+    // Cells come tile by tile, so the accessor stays in one leaf for hundreds of them.
     auto values = vel->getAccessor();
     for (std::size_t i = 0; i < volumes.count(); ++i) {
         const float *v = &volumes.velocity[3 * i];
-        values.setValue(cell(volumes, i), openvdb::Vec3s(v[0], v[1], v[2]));
+        const int32_t *at = &volumes.cells[3 * i];
+        values.setValue(openvdb::Coord(at[0], at[1], at[2]), openvdb::Vec3s(v[0], v[1], v[2]));
     }
     GU_PrimVDB::buildFromGrid(detail, vel, nullptr, "vel");
 }

@@ -121,7 +121,6 @@ template <class F, class Archive> void arrays(F &f, Archive &&all) {
     all(f.particle_points);
     all(f.particle_velocities);
     all(f.volumes.cells);
-    all(f.volumes.distance);
     all(f.volumes.velocity);
 }
 

@@ -141,12 +141,10 @@ struct Volumes {
     double origin[3] = {0, 0, 0};
     double cell = 0;
     std::vector<int32_t> cells;
-    /// To the surface, negative in liquid.
-    std::vector<float> distance;
     /// Along x, y and z on the lower face of each cell across that axis.
     std::vector<float> velocity;
 
-    std::size_t count() const { return distance.size(); }
+    std::size_t count() const { return cells.size() / 3; }
 };
 
 /// What a frame is to have besides the surface.
@@ -176,7 +174,7 @@ struct Frame {
 
     std::size_t bytes() const {
         std::size_t sum = sizeof *this + 4 * (points.size() + velocities.size() + triangles.size() + particle_points.size() +
-                                              particle_velocities.size() + volumes.cells.size() + volumes.distance.size() + volumes.velocity.size());
+                                              particle_velocities.size() + volumes.cells.size() + volumes.velocity.size());
         for (const auto *list : {&attributes, &particle_attributes})
             for (const Attribute &a : *list) sum += a.bytes();
         return sum;

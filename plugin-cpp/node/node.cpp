@@ -78,17 +78,13 @@ Besides wanted_besides(Host &host) {
 Volumes volumes(const Simulation &s, double cell, double length, double speed) {
     Volumes out;
     const auto at = s.field<double>("cell.position");
-    const auto distance = s.field<double>("cell.distance");
     if (at.size() == 0 || s.field<double>("face.position_x").size() != at.size()) return out;
     out.cell = cell * length;
     for (int a = 0; a < 3; ++a) out.origin[a] = at[0][a] * length;
     out.cells.resize(3 * at.size());
-    out.distance.resize(at.size());
     out.velocity.assign(3 * at.size(), 0);
-    for (std::size_t i = 0; i < at.size(); ++i) {
+    for (std::size_t i = 0; i < at.size(); ++i)
         for (int a = 0; a < 3; ++a) out.cells[3 * i + std::size_t(a)] = static_cast<int32_t>(std::lround((at[i][a] - at[0][a]) / cell));
-        out.distance[i] = static_cast<float>(distance[i][0] * length);
-    }
     for (std::size_t a = 0; a < 3; ++a) {
         const auto along = s.field<double>((std::string("face.velocity_") + "xyz"[a]).c_str());
         // A flat scene has none across z.

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace openvdb {
 
@@ -19,6 +20,7 @@ template <class T> struct Vec3 {
 };
 using Vec3s = Vec3<float>;
 using Vec3d = Vec3<double>;
+using Vec3I = Vec3<uint32_t>;
 
 struct Coord {
     Coord(int32_t x, int32_t y, int32_t z) : at{x, y, z} {}
@@ -59,17 +61,31 @@ public:
     explicit Grid(const T &background) : stub_background(background) {}
     static Ptr create(const T &background) { return std::make_shared<Grid>(background); }
     struct Accessor {
-        void setValue(const Coord &c, const T &v) { grid.stub_values.insert_or_assign(c, std::make_pair(v, true)); }
-        void setValueOff(const Coord &c, const T &v) { grid.stub_values.insert_or_assign(c, std::make_pair(v, false)); }
+        void setValue(const Coord &c, const T &v) { grid.stub_values.insert_or_assign(c, v); }
         Grid &grid;
     };
     Accessor getAccessor() { return {*this}; }
     T stub_background;
-    /// Value and whether it is active.
-    std::map<Coord, std::pair<T, bool>> stub_values;
+    std::map<Coord, T> stub_values;
+    /// What a level set was made of.
+    std::vector<Vec3s> stub_points;
+    std::vector<Vec3I> stub_triangles;
 };
 using FloatGrid = Grid<float>;
 using Vec3SGrid = Grid<Vec3s>;
+
+namespace tools {
+/// Keeps what it would measure.
+template <class G>
+typename G::Ptr meshToLevelSet(const math::Transform &transform, const std::vector<Vec3s> &points, const std::vector<Vec3I> &triangles, float band) {
+    auto grid = G::create(band * float(transform.stub_voxel));
+    grid->setTransform(std::make_shared<math::Transform>(transform));
+    grid->setGridClass(GRID_LEVEL_SET);
+    grid->stub_points = points;
+    grid->stub_triangles = triangles;
+    return grid;
+}
+} // namespace tools
 
 } // namespace openvdb
 
