@@ -38,6 +38,9 @@ impl SolidShape for MeshDistance {
     fn distance_within(&self, x: &Vec3, reach: f64) -> f64 {
         MeshDistance::distance_within(self, x, reach)
     }
+    fn plate(&self, x: &Vec3, half: f64, reach: f64) -> f64 {
+        MeshDistance::plate(self, x, half, reach)
+    }
     fn bounds(&self) -> Aabb {
         MeshDistance::bounds(self)
     }
@@ -255,6 +258,11 @@ impl MovingMesh {
         self.rigid.as_ref().or(self.first.as_ref()).is_some_and(|body| body.distance.is_thin())
     }
 
+    /// Whether the plate that stands for it lies behind it, and not on both of its sides.
+    pub fn is_backed(&self) -> bool {
+        self.rigid.as_ref().is_some_and(|body| body.distance.is_backed())
+    }
+
     /// The furthest that any point goes between two times.
     pub fn travel(&self, from: f64, to: f64) -> f64 {
         let gone = |(a, b): (&Vec3, &Vec3)| (b - a).norm();
@@ -311,7 +319,9 @@ impl MovingMesh {
     ) -> Result<Arc<dyn SolidShape>> {
         let (mesh, given) = self.mesh_at(to);
         let (before, _) = self.mesh_at(from);
-        let distance = MeshDistance::new(&mesh, &self.name, &self.params, cancel)?;
+        // What bends to and fro must not change the side of its plate.
+        let params = DistanceParams { backing: 0.0, ..self.params };
+        let distance = MeshDistance::new(&mesh, &self.name, &params, cancel)?;
         let shape = if before.triangles == mesh.triangles && seconds > 0.0 {
             let steps = before.positions.iter().zip(&mesh.positions);
             let velocities = steps.map(|(a, b)| (b - a) / seconds).collect();

@@ -12,6 +12,11 @@ pub trait SolidShape: Send + Sync {
     fn distance_within(&self, x: &Vec3, _reach: f64) -> f64 {
         self.distance(x)
     }
+    /// The distance to the plate of twice `half` that stands for a thin shape on grids, under the same rule;
+    /// negative inside the plate.
+    fn plate(&self, x: &Vec3, half: f64, reach: f64) -> f64 {
+        self.distance_within(x, reach + half).abs() - half
+    }
     /// A box round the surface.
     fn bounds(&self) -> Aabb;
     /// Whether the solid is what lies outside the surface.
@@ -90,6 +95,12 @@ impl Solid {
     pub fn distance_within(&self, x: &Vec3, reach: f64) -> f64 {
         let local = self.to_local(&self.motion.pose, x);
         self.shape.distance_within(&local, reach / self.scale) * self.scale
+    }
+
+    /// The distance to the plate that stands for a thin solid; see [`SolidShape::plate`].
+    pub(super) fn plate(&self, x: &Vec3, half: f64, reach: f64) -> f64 {
+        let local = self.to_local(&self.motion.pose, x);
+        self.shape.plate(&local, half / self.scale, reach / self.scale) * self.scale
     }
 
     /// Velocity of the solid's material at a world position.

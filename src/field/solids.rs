@@ -3,7 +3,8 @@
 //! Distances are negative inside a solid. The closed sides of the domain are half-spaces of solid.
 //! A thin solid (a cup without thickness, a leaf) has no inside. Paths feel it through
 //! [`Solids::crosses`], [`Solids::path_crosses`] and [`Solids::barred`]; a grid, which sees distances at
-//! its nodes only, asks for it [`Solids::thickened`] to a plate.
+//! its nodes only, asks for it [`Solids::thickened`] to a plate: behind a sheet with a hollow side, such as
+//! a cup, so that the hollow is what it is, and on both sides of any other.
 //!
 //! A path is looked at in the coordinates of the moving solid, each end where the solid is at that
 //! time. The end of one step is the beginning of the next to the last bit, so a path that is held back
@@ -33,6 +34,8 @@ pub struct Solids {
 #[derive(Clone)]
 struct Placed {
     solid: Arc<Solid>,
+    /// The whole of a thin solid of which `solid` is a part: its plate is not made of the faces near by alone.
+    whole: Option<Arc<Solid>>,
     /// Where it can be met at all during the step.
     bounds: Aabb,
     thin: bool,
@@ -42,7 +45,7 @@ struct Placed {
 
 impl Placed {
     fn new(solid: Solid) -> Self {
-        Self { bounds: solid.bounds(), thin: solid.shape.is_thin(), solid: Arc::new(solid), body: None }
+        Self { bounds: solid.bounds(), thin: solid.shape.is_thin(), solid: Arc::new(solid), whole: None, body: None }
     }
 }
 
@@ -84,7 +87,7 @@ impl Solids {
         moved
     }
 
-    /// The same with every thin solid as a plate of twice this thickness.
+    /// The same with every thin solid as a plate of twice this thickness (see [`super::SolidShape::plate`]).
     pub fn thickened(self, half: f64) -> Self {
         Self { half, ..self }
     }
@@ -96,7 +99,7 @@ impl Solids {
     /// The part of the solids that matters within a box: distances up to `reach` and paths inside the
     /// box are answered as by all of them.
     pub fn near(&self, within: &Aabb, reach: f64) -> Self {
-        let wide = within.grow(reach);
+        let wide = within.grow(reach + 2.0 * self.half);
         let part = |p: &Placed| {
             if !p.bounds.overlaps(&wide) {
                 return None;
@@ -104,8 +107,14 @@ impl Solids {
             if !p.thin {
                 return Some(p.clone());
             }
-            let solid = p.solid.part(within)?;
-            Some(Placed { solid: Arc::new(solid), ..*p })
+            match p.solid.part(within) {
+                Some(part) => {
+                    let whole = p.whole.clone().or_else(|| Some(p.solid.clone()));
+                    Some(Placed { solid: Arc::new(part), whole, ..*p })
+                }
+                // The faces are elsewhere, but not the plate.
+                None => (self.half > 0.0).then(|| p.clone()),
+            }
         };
         Self { solids: self.solids.iter().filter_map(part).collect(), ..*self }
     }
@@ -145,13 +154,16 @@ impl Solids {
     ) -> (f64, Option<&Placed>) {
         let mut nearest = (limit, None);
         for placed in &self.solids {
-            let Placed { solid, bounds, thin, .. } = placed;
+            let Placed { solid, whole, bounds, thin, .. } = placed;
             let half = if *thin { self.half } else { 0.0 };
-            // Outside its box the distance is at least that to the box.
-            let in_reach = bounds.distance_squared(x) <= (nearest.0 + half).max(0.0).powi(2);
+            // Outside its box the distance is at least that to the box, less a plate that lies behind it.
+            let in_reach = bounds.distance_squared(x) <= (nearest.0 + 2.0 * half).max(0.0).powi(2);
             if (!thin || half > 0.0) && in_reach && wanted(solid) {
-                let d = solid.distance_within(x, nearest.0.abs() + half);
-                let d = if *thin { d.abs() - half } else { d };
+                let reach = nearest.0.abs();
+                let d = match thin {
+                    true => whole.as_ref().unwrap_or(solid).plate(x, half, reach),
+                    false => solid.distance_within(x, reach),
+                };
                 if d < nearest.0 {
                     nearest = (d, Some(placed));
                 }
@@ -258,9 +270,10 @@ impl Solids {
         self.solids.iter().any(|p| p.thin)
     }
 
-    /// World boxes of the animated solids.
-    pub fn animated_bounds(&self) -> impl Iterator<Item = &Aabb> {
-        self.solids.iter().filter(|p| p.solid.animated).map(|p| &p.bounds)
+    /// World boxes of the animated solids, with their plates.
+    pub fn animated_bounds(&self) -> impl Iterator<Item = Aabb> {
+        let plate = |p: &Placed| if p.thin { 2.0 * self.half } else { 0.0 };
+        self.solids.iter().filter(|p| p.solid.animated).map(move |p| p.bounds.grow(plate(p)))
     }
 
     /// Direction in which the distance grows fastest at x, from differences over `step`.

@@ -8,7 +8,9 @@
 //!
 //! A mesh with an opening larger than [`OPENING`] of its area is thin: a cup without thickness, a leaf.
 //! It has two sides and no inside, its distance is never negative, and [`MeshDistance::crosses`] tells
-//! whether a path passes through it.
+//! whether a path passes through it. For grids, which see nothing that is thinner than they, a plate stands for it
+//! ([`MeshDistance::plate`]): behind the sheet where it has a hollow side, so that a cup holds what it holds,
+//! on both sides of it where it has none.
 //! Checked by the tests here, tests/colliders.rs and tests/colliders_damaged.rs.
 
 use super::mesh_distance_scan::scan;
@@ -16,7 +18,7 @@ use super::mesh_distance_sign::find_inside;
 use super::tiles::{NONE, SIDE, Tiles};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::geometry::{Bvh, MeshEdges, TriMesh, Winding, largest_opening};
+use crate::geometry::{Bvh, MeshEdges, TriMesh, Winding, away_from_hollow, largest_opening};
 use crate::math::{Aabb, Vec3};
 
 /// The largest opening of a solid mesh as a part of its area.
@@ -42,11 +44,13 @@ pub struct DistanceParams {
     pub kind: Kind,
     /// The most memory that the grid may take, MB.
     pub memory_mb: u64,
+    /// Half the thickness of the plate that lies behind a thin mesh with a hollow side, metres; 0 for none.
+    pub backing: f64,
 }
 
 impl Default for DistanceParams {
     fn default() -> Self {
-        Self { cell: 0.01, band: 3.0, kind: Kind::Auto, memory_mb: 4096 }
+        Self { cell: 0.01, band: 3.0, kind: Kind::Auto, memory_mb: 4096, backing: 0.0 }
     }
 }
 
@@ -61,6 +65,14 @@ pub struct MeshDistance {
     thin: bool,
     bvh: Bvh,
     winding: Winding,
+    backing: Option<Backing>,
+}
+
+/// The plate behind a sheet: everything within `half` of its triangles, each moved back by as much.
+#[derive(Clone, Debug)]
+struct Backing {
+    half: f64,
+    moved: Bvh,
 }
 
 impl MeshDistance {
@@ -80,17 +92,18 @@ impl MeshDistance {
         let mut field = scan(mesh, &edges, &tiles, params.band);
         cancel.check()?;
         let winding = Winding::new(&bvh);
-        tiles.for_each(&mut field, |_, part| part.iter_mut().for_each(|d| *d = d.sqrt()));
-        if !thin {
+        if thin {
+            tiles.for_each(&mut field, |_, part| part.iter_mut().for_each(|d| *d *= params.cell));
+        } else {
             let inside = find_inside(mesh, &unbalanced, &tiles, &field, &bvh, &winding, cancel);
             cancel.check()?;
             tiles.for_each(&mut field, |t, part| {
                 let inside = &inside[t * part.len()..];
-                part.iter_mut().zip(inside).for_each(|(d, i)| *d = if *i { -*d } else { *d });
+                part.iter_mut().zip(inside).for_each(|(d, i)| *d *= if *i { -params.cell } else { params.cell });
             });
         }
-        tiles.for_each(&mut field, |_, part| part.iter_mut().for_each(|d| *d *= params.cell));
-        Ok(Self { tiles, field, band: params.band * params.cell, thin, bvh, winding })
+        let backing = if thin { backing(mesh, &edges, params.backing) } else { None };
+        Ok(Self { tiles, field, band: params.band * params.cell, thin, bvh, winding, backing })
     }
 
     pub fn tiles(&self) -> &Tiles {
@@ -110,6 +123,26 @@ impl MeshDistance {
     /// Whether the mesh is a sheet: two sides, no inside.
     pub fn is_thin(&self) -> bool {
         self.thin
+    }
+
+    /// Whether the plate of a thin mesh lies behind it, and not on both of its sides.
+    pub fn is_backed(&self) -> bool {
+        self.backing.is_some()
+    }
+
+    /// The distance to the plate of twice `half` that stands for a thin mesh where it is less than `reach`,
+    /// elsewhere a number that is at least as large. Exact at any point; its hollow side is the sheet itself.
+    pub fn plate(&self, x: &Vec3, half: f64, reach: f64) -> f64 {
+        let Some(backing) = &self.backing else {
+            return self.distance_within(x, reach + half).abs() - half;
+        };
+        // No interpolation is wrong by more than a cell; what is far need not be known.
+        let least = self.distance(x) - 2.0 * backing.half - self.tiles.h();
+        if least >= reach {
+            return least;
+        }
+        let nearest = backing.moved.closest(x, reach + backing.half);
+        nearest.map_or(reach, |c| c.distance - backing.half)
     }
 
     pub fn bvh(&self) -> &Bvh {
@@ -219,6 +252,21 @@ impl MeshDistance {
         let last = (next - 1) * self.tiles.volume() + (local / SIDE) * SIDE + SIDE - 1;
         self.band.copysign(self.field[last])
     }
+}
+
+/// The plate behind a sheet, if it has a hollow side.
+fn backing(mesh: &TriMesh, edges: &MeshEdges, half: f64) -> Option<Backing> {
+    if half <= 0.0 {
+        return None;
+    }
+    let away = away_from_hollow(mesh, edges);
+    if away.iter().all(|n| *n == Vec3::zeros()) {
+        return None;
+    }
+    let moved = |(t, n): (usize, &Vec3)| mesh.corners(t).map(|x| x + n * half);
+    let positions: Vec<Vec3> = away.iter().enumerate().flat_map(moved).collect();
+    let triangles = (0..away.len() as u32).map(|t| [3 * t, 3 * t + 1, 3 * t + 2]).collect();
+    Some(Backing { half, moved: Bvh::new(&TriMesh::new(positions, triangles)) })
 }
 
 fn check_params(mesh: &TriMesh, object: &str, params: &DistanceParams) -> Result<()> {

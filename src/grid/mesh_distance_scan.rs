@@ -13,7 +13,7 @@
 //! All lengths here are in cells; grid points are the integers. Regions overlap by [`SLACK`], so that
 //! rounding leaves no gap, and a distance may be too small by as much. Squared distances are kept as
 //! the bits of non-negative floats, whose order is that of integers: the least of them does not depend
-//! on which thread comes first.
+//! on which thread comes first. One thread alone needs no atomic exchange for that.
 
 use super::Tiles;
 use super::tiles::{NONE, SIDE};
@@ -29,7 +29,7 @@ const TASK: usize = 512;
 /// A cone whose rays are wider than acos(0.3) from its axis is boxed by the band instead.
 const NARROW: f64 = 0.3;
 
-/// Least squared distance at every node of the tiles, in cells², where it is below band².
+/// Least distance at every node of the tiles, in cells, where it is below the band.
 pub(super) fn scan(mesh: &TriMesh, edges: &MeshEdges, tiles: &Tiles, band: f64) -> Vec<f64> {
     let positions: Vec<Vec3> = mesh.positions.iter().map(|p| tiles.to_grid(p)).collect();
     let far = (band * band).to_bits();
@@ -38,7 +38,8 @@ pub(super) fn scan(mesh: &TriMesh, edges: &MeshEdges, tiles: &Tiles, band: f64) 
         mesh.triangles.par_iter().map(|t| Frame::new(&t.map(|v| positions[v as usize]))).collect();
     let normals = vertex_normals(mesh, edges, &frames);
     let input = Input { mesh, edges, positions: &positions, frames: &frames, normals: &normals, band };
-    let target = || Target { tiles, field: &field, cache: [([i32::MIN; 3], NONE); 8] };
+    let alone = rayon::current_num_threads() == 1;
+    let target = || Target { tiles, field: &field, cache: [([i32::MIN; 3], NONE); 8], alone };
     let run = |n: usize, visit: &(dyn Fn(usize, &mut Region, &mut Target) + Sync)| {
         (0..n)
             .into_par_iter()
@@ -49,7 +50,7 @@ pub(super) fn scan(mesh: &TriMesh, edges: &MeshEdges, tiles: &Tiles, band: f64) 
     run(edges.len(), &|e, region, target| input.edge(e, region, target));
     let spokes = Spokes::new(edges, positions.len());
     run(positions.len(), &|v, region, target| input.vertex(v, spokes.of(v), region, target));
-    field.into_iter().map(|d| f64::from_bits(d.into_inner())).collect()
+    field.into_iter().map(|d| f64::from_bits(d.into_inner()).sqrt()).collect()
 }
 
 /// Unit normal of a triangle and the inward unit directions of its edges; zero without area.
@@ -385,6 +386,8 @@ struct Target<'a> {
     tiles: &'a Tiles,
     field: &'a [AtomicU64],
     cache: [([i32; 3], u32); 8],
+    /// Whether no other thread writes.
+    alone: bool,
 }
 
 impl Target<'_> {
@@ -402,7 +405,11 @@ impl Target<'_> {
         let place = &self.field[slot.1 as usize * self.tiles.volume() + (z * SIDE + y) * SIDE + x];
         let bits = squared.to_bits();
         if bits < place.load(Relaxed) {
-            place.fetch_min(bits, Relaxed);
+            if self.alone {
+                place.store(bits, Relaxed);
+            } else {
+                place.fetch_min(bits, Relaxed);
+            }
         }
     }
 }

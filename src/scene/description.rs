@@ -366,7 +366,7 @@ pub struct Outputs {
     /// What particles and surface carry besides velocity and what their sources gave them.
     pub attributes: Vec<Shown>,
     /// How far the surface reaches into solids, in metres, so that no gap shows against glass; a
-    /// quarter of a cell when absent, three quarters if there are sheets without thickness.
+    /// quarter of a cell when absent, three quarters if there are sheets without thickness that have no hollow side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_overlap: Option<f64>,
     /// Write the cells on which pressure is solved as VTU, for `meniscus preview --cells` and ParaView; only the

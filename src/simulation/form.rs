@@ -61,9 +61,9 @@ impl Object {
         matches!(self.form, Form::Absent(_))
     }
 
-    /// Whether it is a sheet without thickness.
-    pub fn is_thin(&self) -> bool {
-        matches!(&self.form, Form::Moving(m) if m.is_thin())
+    /// Whether it is a sheet without thickness in the middle of the plate that stands for it.
+    pub fn is_amid_plate(&self) -> bool {
+        matches!(&self.form, Form::Moving(m) if m.is_thin() && !m.is_backed())
     }
 
     /// Whether it stands elsewhere, or has another shape, at another frame.

@@ -90,9 +90,9 @@ impl Simulation {
         }
         let Self { scene, bodies, pool, .. } = self;
         let spec = &scene.bodies[index];
-        let cell = spec.shape.detail().unwrap_or(scene.cell()) / spec.transform.scale;
+        let detail = spec.shape.detail().unwrap_or(scene.cell());
         pool.install(|| {
-            let form = mesh_form(scene, None, vec![(now, mesh)], name, cell)?;
+            let form = mesh_form(scene, None, vec![(now, mesh)], name, detail, spec.transform.scale)?;
             bodies.replace(index, spec, form, now, scene.cell())
         })
     }
@@ -121,8 +121,8 @@ impl Simulation {
         {
             samples.insert(0, (now, mesh.sample_at(now)));
         }
-        let cell = spec.detail().unwrap_or(self.scene.cell()) / object.transform.scale;
-        let make = || mesh_form(&self.scene, earlier, samples, &object.name, cell);
+        let (detail, scale) = (spec.detail().unwrap_or(self.scene.cell()), object.transform.scale);
+        let make = || mesh_form(&self.scene, earlier, samples, &object.name, detail, scale);
         let mut form = self.pool.install(make)?;
         if let (Form::Moving(mesh), Form::Absent(None)) = (&mut form, &object.form) {
             // When it came must make no difference to what comes later.

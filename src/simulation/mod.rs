@@ -216,10 +216,10 @@ impl Simulation {
 
     /// The surface of the liquid with the attribute `velocity`, and with what the liquid carries.
     pub fn surface(&self) -> Result<TriMesh> {
-        // Up to the middle of the plates that stand for sheets without thickness. In walls of a few cells a
+        // Up to sheets without thickness that lie in the middle of the plates that stand for them. In walls of a few cells a
         // surface that goes in deeper than a quarter of a cell shows the cells at which it changes sides.
-        let thin = self.world.colliders.iter().any(|c| c.object.is_thin());
-        let cells = if thin { 0.75 } else { 0.25 };
+        let amid = self.world.colliders.iter().any(|c| c.object.is_amid_plate());
+        let cells = if amid { 0.75 } else { 0.25 };
         let overlap = self.scene.outputs.wall_overlap.unwrap_or(cells * self.scene.cell());
         let viscosity = viscosities(&self.scene, self.frame as f64);
         self.pool.install(|| self.liquid.surface(overlap, &viscosity))

@@ -70,8 +70,8 @@ pub(super) struct World {
     sheet: f64,
 }
 
-/// Sheets without thickness are plates of twice this many cells. The nodes of a grid then always find some
-/// of the plate, and no two neighbouring cell centres are free on different sides of it.
+/// Sheets without thickness are plates of twice this many cells, behind the sheet if it has a hollow side. The nodes
+/// of a grid then always find some of the plate, and no two neighbouring cell centres are free on different sides of it.
 const SHEET_CELLS: f64 = 0.75;
 
 impl World {
@@ -178,7 +178,8 @@ impl Loader<'_> {
             }
             _ => Vec::new(),
         };
-        mesh_form(self.scene, None, samples, name, spec.detail().unwrap_or(self.scene.cell()) / scale)
+        let detail = spec.detail().unwrap_or(self.scene.cell());
+        mesh_form(self.scene, None, samples, name, detail, scale)
     }
 }
 
@@ -191,16 +192,18 @@ fn simple_form(shape: Shape, at: Pose) -> Result<Form> {
     Ok(Form::Still(Arc::new(simple), mesh))
 }
 
-/// Meshes at frames, in metres and metres a second, with distances in cells of `cell` metres.
-/// `earlier` is what the object was before.
+/// Meshes at frames, in metres and metres a second, of an object of this scale, with distances in cells of
+/// `detail` metres of the world. `earlier` is what the object was before.
 pub(super) fn mesh_form(
     scene: &Scene,
     earlier: Option<&MovingMesh>,
     mut samples: Vec<(f64, TriMesh)>,
     name: &str,
-    cell: f64,
+    detail: f64,
+    scale: f64,
 ) -> Result<Form> {
-    let mut params = DistanceParams { cell, band: BAND_CELLS, ..DistanceParams::default() };
+    let (cell, backing) = (detail / scale, SHEET_CELLS * scene.cell() / scale);
+    let mut params = DistanceParams { cell, band: BAND_CELLS, backing, ..DistanceParams::default() };
     // Gigabytes become mebibytes.
     params.memory_mb = scene.memory_limit.map_or(params.memory_mb, |gb| (gb * 953.0) as u64);
     for (frame, mesh) in &mut samples {

@@ -12,6 +12,7 @@
 use crate::linalg::accumulate::Accumulator;
 use crate::linalg::csr::Csr;
 use crate::math::CHUNK;
+use super::smoother::cut;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -57,6 +58,11 @@ impl Groups {
         };
         let kept: Vec<bool> =
             (0..a.rows()).into_par_iter().with_min_len(CHUNK).map(|i| !dominated(i)).collect();
+        if kept.par_iter().all(|k| *k) {
+            let count = |n: u32| (0..n).into_par_iter().with_min_len(CHUNK).collect::<Vec<u32>>();
+            let n = a.rows() as u32;
+            return Self { map: count(n), starts: count(n + 1), rows: count(n) };
+        }
         let rows: Vec<u32> = (0..a.rows() as u32).filter(|&i| kept[i as usize]).collect();
         let mut map = vec![NONE; a.rows()];
         rows.iter().enumerate().for_each(|(g, &i)| map[i as usize] = g as u32);
@@ -100,7 +106,7 @@ pub(crate) fn aggregate(a: &Csr, passes: usize, nodes: Option<&[u32]>, signed: b
         (groups, blocks) = merge(&groups, &blocks, pairs);
     }
     let width = nodes.map_or(1, |starts| starts.last().map_or(1, |n| n.div_ceil(starts.len() as u32)));
-    attach(a, &groups, (width as usize) << passes >> 2, signed)
+    attach(a, groups, (width as usize) << passes >> 2, signed)
 }
 
 /// The coupling of group g with each group it touches.
@@ -118,7 +124,7 @@ fn couplings(a: &Csr, groups: &Groups, g: usize, signed: bool, sums: &mut Accumu
 }
 
 /// Join each group of fewer than `small` rows to the full group it is tied to most strongly.
-fn attach(a: &Csr, groups: &Groups, small: usize, signed: bool) -> Groups {
+fn attach(a: &Csr, groups: Groups, small: usize, signed: bool) -> Groups {
     let is_small = |g: usize| groups.members(g).len() < small;
     let target: Vec<u32> = (0..groups.count())
         .into_par_iter()
@@ -127,12 +133,12 @@ fn attach(a: &Csr, groups: &Groups, small: usize, signed: bool) -> Groups {
             if !is_small(g) {
                 return NONE;
             }
-            couplings(a, groups, g, signed, sums);
+            couplings(a, &groups, g, signed, sums);
             best_partner(sums.entries(), |h| !is_small(h as usize))
         })
         .collect();
     if target.iter().all(|&t| t == NONE) {
-        return groups.clone();
+        return groups;
     }
     // Number the groups that stay, then send every row to its new group.
     let mut next = 0;
@@ -235,17 +241,29 @@ fn merge(
         (new_of, lengths, rows)
     };
     let parts: Vec<_> = (blocks, &ranges, &couples).into_par_iter().map(|(b, r, c)| part(b, r, c)).collect();
-    let (mut new_of, mut starts, mut rows) =
-        (Vec::with_capacity(old.count()), vec![0u32], Vec::with_capacity(old.rows.len()));
-    let mut end = 0;
-    for (part_new_of, lengths, part_rows) in parts {
-        new_of.extend(part_new_of);
-        rows.extend(part_rows);
-        starts.extend(lengths.iter().map(|l| {
-            end += l;
-            end
-        }));
+    // Every part has its place, so that all are copied at once.
+    let (mut new_of, mut rows) = (vec![0u32; old.count()], vec![0u32; old.rows.len()]);
+    let mut starts = vec![0u32; first + 1];
+    let (mut rest_of, mut rest_rows, mut rest_starts) = (&mut new_of[..], &mut rows[..], &mut starts[1..]);
+    let (mut places, mut before) = (Vec::with_capacity(parts.len()), 0);
+    for part in &parts {
+        let to = (
+            cut(&mut rest_of, part.0.len()),
+            cut(&mut rest_starts, part.1.len()),
+            cut(&mut rest_rows, part.2.len()),
+        );
+        places.push((to, part, before));
+        before += part.2.len() as u32;
     }
+    places.into_par_iter().for_each(|((of, starts, rows), part, before)| {
+        of.copy_from_slice(&part.0);
+        rows.copy_from_slice(&part.2);
+        let mut end = before;
+        for (start, length) in starts.iter_mut().zip(&part.1) {
+            end += length;
+            *start = end;
+        }
+    });
     let map = old
         .map
         .par_iter()

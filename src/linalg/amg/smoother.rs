@@ -107,7 +107,7 @@ impl<T: Real> RowsPart<'_, T> {
 }
 
 /// Take `count` elements from the front of a slice.
-fn cut<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
+pub(super) fn cut<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
     let (front, rest) = std::mem::take(slice).split_at_mut(count);
     *slice = rest;
     front

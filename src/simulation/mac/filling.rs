@@ -174,7 +174,8 @@ impl Mac {
                 let near = reach.contains(&x) && (inflow.distance)(&x) < tiles.h();
                 near && !self.is_bare(cell, place)
             };
-            let mut places = self.gaps(wants, |x, _| (inflow.distance)(x) < 0.0);
+            let inside = |x: &Vec3, _: f64| (inflow.distance)(x) < 0.0 && is_before_sheets(step.solids, x, tiles.h());
+            let mut places = self.gaps(wants, inside);
             let most = (inflow.budget / volume).round();
             if (places.len() as f64) > most {
                 // From behind, so that what comes out is whole; the order of the grid settles ties.
@@ -276,7 +277,8 @@ impl Mac {
                 *share = 0.0;
             }
         }
-        let places = self.gaps(|_, p| shares[p] > 0.0, |x, phi| phi < 0.0 && within(x));
+        let inside = |x: &Vec3, phi: f64| phi < 0.0 && within(x) && is_before_sheets(solids, x, tiles.h());
+        let places = self.gaps(|_, p| shares[p] > 0.0, inside);
         let cells: Vec<usize> =
             places.iter().map(|x| tiles.locate(tiles.cell_at(x)).unwrap_or_default()).collect();
         let mut count = tiles.field(0u32);
@@ -316,6 +318,12 @@ impl Mac {
         }
         particles.sort(&grid.tiles)
     }
+}
+
+/// Whether no plate of a sheet without thickness is at x. What is seeded beyond a sheet stays beyond it, and the distance
+/// between nodes is not good enough to tell.
+fn is_before_sheets(solids: &Solids, x: &Vec3, h: f64) -> bool {
+    !solids.any_thin() || solids.distance(x, h) > 0.0
 }
 
 /// Cells inside plates that have liquid on one side and air far from it on the other, with the distance
