@@ -12,7 +12,7 @@ mod state_support;
 
 use counting::{HELD, MOST};
 use meniscus::geometry::TriMesh;
-use meniscus::io::{mesh, usd};
+use meniscus::io::{mesh, packed as zstd, usd};
 use meniscus::math::Vec3;
 use meniscus::scene::{Fps, Scene};
 use meniscus::simulation::{Settings, Simulation};
@@ -171,6 +171,15 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
             let (fps, surface) = (Fps::default(), Some(&body));
             vec![usd::to_usdc(&usd::UsdFrame { frame: 1, fps, surface, particles: None, solids: &[] })]
         }
+        "packed" => {
+            let mut out = Vec::new();
+            let give = &mut |piece: &[u8]| {
+                out.extend_from_slice(piece);
+                Ok(())
+            };
+            zstd::pack(&scenes().concat(), give).unwrap();
+            vec![out]
+        }
         state => vec![readers::Water::new(state.trim_start_matches("state_")).saved],
     }
 }
@@ -193,6 +202,11 @@ fn meshes_of_any_bytes_are_read_or_refused() {
 #[test]
 fn usd_of_any_bytes_is_read_or_refused() {
     reader("usdc", 10_000);
+}
+
+#[test]
+fn packed_files_of_any_bytes_are_read_or_refused() {
+    reader("packed", 5000);
 }
 
 /// Each is tried as it is, and with its sums made right.
