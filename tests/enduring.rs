@@ -151,15 +151,29 @@ fn blocks() -> Vec<(&'static str, TriMesh)> {
     let corner = |i: usize| Vec3::new([0.2, 0.3][i & 1], [0.0, 0.15][i >> 1 & 1], [0.1, 0.3][i >> 2]);
     let corners: Vec<Vec3> = (0..8).map(corner).collect();
     let sound: Vec<[u32; 3]> = vec![
-        [0, 4, 6], [0, 6, 2], [1, 3, 7], [1, 7, 5], [0, 1, 5], [0, 5, 4], [2, 6, 7], [2, 7, 3], [0, 2, 3], [0, 3, 1],
-        [4, 5, 7], [4, 7, 6],
+        [0, 4, 6],
+        [0, 6, 2],
+        [1, 3, 7],
+        [1, 7, 5],
+        [0, 1, 5],
+        [0, 5, 4],
+        [2, 6, 7],
+        [2, 7, 3],
+        [0, 2, 3],
+        [0, 3, 1],
+        [4, 5, 7],
+        [4, 7, 6],
     ];
     let inverted = sound.iter().map(|t| [t[0], t[2], t[1]]).collect();
     let shifted = corners.iter().map(|x| x + Vec3::new(0.04, 0.03, 0.05));
-    let crossing = (corners.iter().copied().chain(shifted).collect(),
-        sound.iter().copied().chain(sound.iter().map(|t| t.map(|v| v + 8))).collect());
-    let fin: (Vec<Vec3>, Vec<_>) = (corners.iter().copied().chain([Vec3::new(0.25, 0.3, 0.2)]).collect(),
-        sound.iter().copied().chain([[2, 3, 8]]).collect());
+    let crossing = (
+        corners.iter().copied().chain(shifted).collect(),
+        sound.iter().copied().chain(sound.iter().map(|t| t.map(|v| v + 8))).collect(),
+    );
+    let fin: (Vec<Vec3>, Vec<_>) = (
+        corners.iter().copied().chain([Vec3::new(0.25, 0.3, 0.2)]).collect(),
+        sound.iter().copied().chain([[2, 3, 8]]).collect(),
+    );
     let twice = sound.iter().chain(&sound).copied().collect();
     let slivers = sound.iter().copied().chain([[0, 0, 1], [2, 2, 2], [0, 1, 0]]).collect();
     let points = (vec![Vec3::new(0.25, 0.1, 0.2); 8], sound.clone());
@@ -203,7 +217,9 @@ fn damaged_colliders_are_lived_with_or_named() {
             println!("{kind}, a block {name}: {ended:?}");
             match ended {
                 Ok(litres) => assert!(litres.is_finite() && litres > 10.0, "{kind}, {name}: {litres}"),
-                Err(Error::Geometry { message, .. }) => assert!(message.len() > 10 && name != "sound", "{name}"),
+                Err(Error::Geometry { message, .. }) => {
+                    assert!(message.len() > 10 && name != "sound", "{name}")
+                }
                 Err(other) => panic!("{kind}, {name}: {other}"),
             }
         }

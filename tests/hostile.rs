@@ -221,6 +221,24 @@ fn checkpoints_of_any_bytes_are_read_or_refused_and_break_nothing() {
     }
 }
 
+/// A drop that flies through the world in no time is followed no longer than one that may be.
+#[test]
+fn a_drop_of_absurd_speed_does_not_take_for_ever() {
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut water = readers::Water::new("mac");
+    for speed in [1e6, 1e12, 1e100, 1e200, -1e300] {
+        let begin = Instant::now();
+        let mut state = water.saved.clone();
+        let count = state_support::numbers(&state, "particle velocity").len();
+        for index in (0..count).step_by(count / 30 + 1) {
+            state = state_support::with_number(&state, "particle velocity", index, speed);
+        }
+        water.take(&state);
+        assert!(begin.elapsed() < Duration::from_secs(20), "{speed} m/s");
+    }
+    assert!(water.taken > 0);
+}
+
 /// What a fuzzer once found stays found, and its seeds are read. With MENISCUS_SEEDS the seeds are also written, a
 /// folder for each reader, for fuzz/run.
 #[test]

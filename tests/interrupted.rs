@@ -89,7 +89,9 @@ fn a_request_to_stop_is_heard_soon() {
                 }
             });
         }
-        println!("{divisions} divisions{more}: {heard} requests, a substep {substep:.2?}, the slowest {slowest} s");
+        println!(
+            "{divisions} divisions{more}: {heard} requests, a substep {substep:.2?}, the slowest {slowest} s"
+        );
         assert!(heard > 3, "only {heard} of 13 requests came in time to be heard");
         // Hundredths are counted at both ends.
         assert!(slowest <= 0.25 + 0.02, "{slowest} s");

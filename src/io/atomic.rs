@@ -97,8 +97,7 @@ fn publish(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> Result<()
     let temporary = temporary_name(path);
     let file =
         OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(|e| explain(path, &e))?;
-    let written =
-        fill(&file).and_then(|()| file.sync_all()).and_then(|()| std::fs::rename(&temporary, path));
+    let written = fill(&file).and_then(|()| file.sync_all()).and_then(|()| std::fs::rename(&temporary, path));
     if let Err(e) = written {
         // The first failure is the one to report, so what the removal says does not matter.
         let _ = std::fs::remove_file(&temporary);
@@ -209,7 +208,7 @@ mod tests {
         let dir = folder("pieces");
         let path = dir.join("a.bin");
         // Long enough that it is flushed beside its writing, in pieces that do not meet the blocks.
-        let whole: Vec<u8> = (0..AHEAD * 2 + AHEAD / 3).map(|i| (i * 31 >> 7) as u8).collect();
+        let whole: Vec<u8> = (0..AHEAD * 2 + AHEAD / 3).map(|i| ((i * 31) >> 7) as u8).collect();
         write_pieces(&path, |give| whole.chunks(AHEAD / 7).chain([&b"end"[..]]).try_for_each(give)).unwrap();
         let read = std::fs::read(&path).unwrap();
         assert!(read[..whole.len()] == whole && &read[whole.len()..] == b"end");

@@ -75,9 +75,9 @@ pub fn unpack(packed: &[u8], most: u64) -> Result<Vec<u8>> {
         let before = out.len();
         // One byte more than announced tells a frame that is too long, and no frame needs a longer memory than a chunk.
         let decoder = StreamingDecoder::new_with_max_window_size(chunk, 8 * CHUNK as u64);
-        let read = decoder.map_err(|e| e.to_string()).and_then(|d| {
-            d.take(count as u64 + 1).read_to_end(&mut out).map_err(|e| e.to_string())
-        });
+        let read = decoder
+            .map_err(|e| e.to_string())
+            .and_then(|d| d.take(count as u64 + 1).read_to_end(&mut out).map_err(|e| e.to_string()));
         match read {
             Ok(_) if out.len() - before == count => from = rest,
             Ok(_) => return Err(damaged(at, "a chunk has another length than it says")),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn sample(count: usize) -> Vec<u8> {
-        (0..count).map(|i| if i % 8 < 5 { (i / 800) as u8 } else { (i * i >> 5) as u8 }).collect()
+        (0..count).map(|i| if i % 8 < 5 { (i / 800) as u8 } else { ((i * i) >> 5) as u8 }).collect()
     }
 
     #[test]

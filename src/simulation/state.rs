@@ -114,7 +114,12 @@ impl Writer {
         }
         let needed_mb = ((self.bytes.len() + self.refused) >> 20) as u64;
         let fix = "free some memory: what is simulated is not touched".into();
-        Err(Error::Memory { what: "a copy of the state".into(), needed_mb, limit_mb: (self.bytes.len() >> 20) as u64, fix })
+        Err(Error::Memory {
+            what: "a copy of the state".into(),
+            needed_mb,
+            limit_mb: (self.bytes.len() >> 20) as u64,
+            fix,
+        })
     }
 
     /// Bytes so far.

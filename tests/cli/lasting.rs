@@ -100,14 +100,16 @@ fn packed_checkpoints_are_shorter_and_gone_on_from() {
     };
     run("whole", &[]);
     run("packed", &["--pack-checkpoints", "--frames", "1-2"]);
-    let (plain, packed) = (bytes_of(&folder, "whole/checkpoint/0002.state"), bytes_of(&folder, "packed/checkpoint/0002.state"));
+    let (plain, packed) =
+        (bytes_of(&folder, "whole/checkpoint/0002.state"), bytes_of(&folder, "packed/checkpoint/0002.state"));
     println!("{} bytes became {}", plain.len(), packed.len());
     assert!(packed.len() < 4 * plain.len() / 5);
     expect(&folder.run(&["cache", "verify", "packed"]), 0, &[]);
     // From a packed one, with others unpacked after it.
     run("packed", &["--resume"]);
     for file in ["checkpoint/0004.state", "surface/0004.ply"] {
-        let same = bytes_of(&folder, &format!("packed/{file}")) == bytes_of(&folder, &format!("whole/{file}"));
+        let same =
+            bytes_of(&folder, &format!("packed/{file}")) == bytes_of(&folder, &format!("whole/{file}"));
         assert!(same, "{file} is another");
     }
     let mut bad = packed.clone();

@@ -317,7 +317,12 @@ fn a_scene_may_limit_its_memory() {
     let scene = std::ffi::CString::new(scene).unwrap();
     // SAFETY: all pointers are valid.
     unsafe {
-        assert_eq!(mns_simulation_create(scene.as_ptr(), null(), &mut out), MNS_ERROR_MEMORY, "{}", message());
+        assert_eq!(
+            mns_simulation_create(scene.as_ptr(), null(), &mut out),
+            MNS_ERROR_MEMORY,
+            "{}",
+            message()
+        );
     }
 }
 
