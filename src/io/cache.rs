@@ -405,6 +405,16 @@ impl CacheWriter {
         write_lattice(&Manifest::cells_file(&self.folder, frame), cells.lattice, &[], &fields)
     }
 
+    /// Before the files of a frame are written: one that is listed, and is made again because the run went on from
+    /// before it, is not whole until all of it is there again.
+    pub fn begin_frame(&mut self, frame: i64) -> Result<()> {
+        if self.manifest.frames.binary_search(&frame).is_err() {
+            return Ok(());
+        }
+        self.manifest.forget(&[frame]);
+        self.write_manifest()
+    }
+
     /// Write the report of a frame and list the frame: from here on it is whole.
     pub fn finish_frame(&mut self, frame: i64, report: &impl Serialize) -> Result<()> {
         write_json(&Manifest::report_file(&self.folder, frame), report)?;
@@ -519,6 +529,12 @@ mod tests {
             manifest.surface_file(&dir, -3).is_some_and(|f| f.ends_with("surface/-0003.ply") && f.exists())
         );
         assert!(Manifest::collider_file(&dir, &manifest.colliders[0], 1).exists());
+        // Made again, it is not whole in between: its new files do not have the old sums.
+        cache.begin_frame(-3).unwrap();
+        let manifest = Manifest::read(&dir).unwrap();
+        assert!(manifest.frames.is_empty() && !manifest.sums.contains_key("report/-0003.json"));
+        cache.finish_frame(-3, &serde_json::json!({"frame": -3, "seconds": 2})).unwrap();
+        assert_eq!(Manifest::read(&dir).unwrap().frames, [-3]);
         std::fs::remove_dir_all(dir).unwrap();
     }
 

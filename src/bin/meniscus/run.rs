@@ -321,6 +321,7 @@ fn write_frame(
     simulation: &Simulation,
     report: &FrameReport,
 ) -> Result<()> {
+    cache.begin_frame(report.frame)?;
     let usd = matches!(scene.outputs.surface, SurfaceFormat::Usdc | SurfaceFormat::Usda);
     let wanted = scene.outputs.surface != SurfaceFormat::None || scene.outputs.volumes;
     let surface = wanted.then(|| simulation.surface()).transpose()?;
