@@ -14,8 +14,10 @@
              scene units of unit_length metres; everything that comes out is in metres.
    Errors    Every call that can fail returns MNS_OK (0) or a negative code; mns_last_error() says in words what is
              wrong and what to do. A pointer must not be NULL unless its description says that it may.
-             A fault inside the library is a code too, never the end of the host, with two exceptions: memory that
-             runs out inside a step although no limit was set, and a stack that is too small (1 MB is enough).
+             A fault inside the library is a code too, never the end of the host, with two exceptions: memory that the
+             system refuses although the limit allowed it, since what will not fit is refused before a simulation
+             begins but a failed allocation inside a call may end the process; and a stack that is too small (1 MB is
+             enough).
    Owners    What you pass in is copied before the call returns. What comes out is borrowed: it belongs to the library
              and is valid until the object it came from changes or ends, unless said otherwise.
    Handles   Numbers, not addresses: a destroyed or foreign handle is MNS_ERROR_HANDLE, never a crash.
@@ -265,8 +267,8 @@ typedef struct mns_settings {
     /* Threads to use; 0 for what the scene says, or else all. The result does not depend on it. */
     uint32_t threads;
     /*
-     Bytes that the simulation may hold; 0 for what the scene says, or else no limit. What will not fit is refused
-     before it starts.
+     Bytes that the simulation may hold; 0 for what the scene says, or else three quarters of what the machine or the
+     control group of the process has. What will not fit is refused before it starts.
      */
     uint64_t memory_limit;
     /* Folder that mesh files of the scene are relative to and lie in, in UTF-8; NULL if the scene may read no files. */

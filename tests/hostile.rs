@@ -12,7 +12,7 @@ mod state_support;
 
 use counting::{HELD, MOST};
 use meniscus::geometry::TriMesh;
-use meniscus::io::{mesh, usd};
+use meniscus::io::{mesh, packed as zstd, usd};
 use meniscus::math::Vec3;
 use meniscus::scene::{Fps, Scene};
 use meniscus::simulation::{Settings, Simulation};
@@ -171,6 +171,15 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
             let (fps, surface) = (Fps::default(), Some(&body));
             vec![usd::to_usdc(&usd::UsdFrame { frame: 1, fps, surface, particles: None, solids: &[] })]
         }
+        "packed" => {
+            let mut out = Vec::new();
+            let give = &mut |piece: &[u8]| {
+                out.extend_from_slice(piece);
+                Ok(())
+            };
+            zstd::pack(&scenes().concat(), give).unwrap();
+            vec![out]
+        }
         state => vec![readers::Water::new(state.trim_start_matches("state_")).saved],
     }
 }
@@ -195,6 +204,11 @@ fn usd_of_any_bytes_is_read_or_refused() {
     reader("usdc", 10_000);
 }
 
+#[test]
+fn packed_files_of_any_bytes_are_read_or_refused() {
+    reader("packed", 5000);
+}
+
 /// Each is tried as it is, and with its sums made right.
 #[test]
 fn checkpoints_of_any_bytes_are_read_or_refused_and_break_nothing() {
@@ -205,6 +219,24 @@ fn checkpoints_of_any_bytes_are_read_or_refused_and_break_nothing() {
         println!("state_{kind}: {} were taken", water.taken);
         assert!(water.taken > 10, "the sums were not forged well enough");
     }
+}
+
+/// A drop that flies through the world in no time is followed no longer than one that may be.
+#[test]
+fn a_drop_of_absurd_speed_does_not_take_for_ever() {
+    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut water = readers::Water::new("mac");
+    for speed in [1e6, 1e12, 1e100, 1e200, -1e300] {
+        let begin = Instant::now();
+        let mut state = water.saved.clone();
+        let count = state_support::numbers(&state, "particle velocity").len();
+        for index in (0..count).step_by(count / 30 + 1) {
+            state = state_support::with_number(&state, "particle velocity", index, speed);
+        }
+        water.take(&state);
+        assert!(begin.elapsed() < Duration::from_secs(20), "{speed} m/s");
+    }
+    assert!(water.taken > 0);
 }
 
 /// What a fuzzer once found stays found, and its seeds are read. With MENISCUS_SEEDS the seeds are also written, a

@@ -44,6 +44,60 @@ fn a_stopped_frame_goes_on_where_it_was() {
     assert_eq!(stopped.particles().velocity, whole.particles().velocity);
 }
 
+/// Seconds of work of this process, in hundredths.
+fn work() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: Vec<f64> = after.split_whitespace().skip(11).take(2).filter_map(|n| n.parse().ok()).collect();
+    ticks.iter().sum::<f64>() / 100.0
+}
+
+/// A request to stop is heard in a quarter of a second, whenever in a substep it comes. One thread is the slowest to hear
+/// it, and its work is what an idle machine takes; other programs do not count. MENISCUS_STOP_DIVISIONS=128 is the
+/// long form.
+#[test]
+fn a_request_to_stop_is_heard_soon() {
+    let divisions: u32 =
+        std::env::var("MENISCUS_STOP_DIVISIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+    for more in ["", r#", "liquids": [{"name": "honey", "density": 1400, "viscosity": 10}]"#] {
+        let json = format!(
+            r#"{{"meniscus": 1, "frames": [1, 9], "domain": {{"min": [0, 0, 0], "max": [1, 1, 1]}},
+            "resolution": {{"divisions": {divisions}}}{more},
+            "initial": [{{"shape": {{"box": {{"min": [0, 0, 0], "max": [0.5, 0.5, 1]}}}}}}]}}"#
+        );
+        let scene = Scene::from_json(&json).unwrap();
+        let settings = Settings { threads: Some(1), memory_limit: None };
+        let mut simulation = Simulation::new(&scene, &|_| unreachable!("no meshes"), &settings).unwrap();
+        let cancel = simulation.cancel_flag();
+        let begin = std::time::Instant::now();
+        let first = simulation.advance_frame(&mut |p| p.substeps > 0);
+        let substep = begin.elapsed();
+        let (mut slowest, mut heard) = (0.0f64, u32::from(first.is_err()));
+        for round in 0..12 {
+            std::thread::scope(|scope| {
+                let asked = scope.spawn(|| {
+                    std::thread::sleep(substep.mul_f64(0.02 + 0.08 * f64::from(round)));
+                    let asked = work();
+                    cancel.cancel();
+                    asked
+                });
+                let ended = simulation.advance_frame(&mut |p| p.substeps > 1);
+                let now = work();
+                let asked = asked.join().unwrap();
+                if ended == Err(Error::Cancelled) && asked <= now {
+                    (slowest, heard) = (slowest.max(now - asked), heard + 1);
+                }
+            });
+        }
+        println!(
+            "{divisions} divisions{more}: {heard} requests, a substep {substep:.2?}, the slowest {slowest} s"
+        );
+        assert!(heard > 3, "only {heard} of 13 requests came in time to be heard");
+        // Hundredths are counted at both ends.
+        assert!(slowest <= 0.25 + 0.02, "{slowest} s");
+    }
+}
+
 #[test]
 fn every_damage_of_a_checkpoint_is_refused() {
     let json = r#"{"meniscus": 1, "frames": [1, 9], "domain": {"min": [0, 0, 0], "max": [0.2, 0.2, 0.2]},

@@ -15,8 +15,8 @@ pub struct mns_settings {
     pub struct_size: u32,
     /// Threads to use; 0 for what the scene says, or else all. The result does not depend on it.
     pub threads: u32,
-    /// Bytes that the simulation may hold; 0 for what the scene says, or else no limit. What will not fit is refused
-    /// before it starts.
+    /// Bytes that the simulation may hold; 0 for what the scene says, or else three quarters of what the machine or the
+    /// control group of the process has. What will not fit is refused before it starts.
     pub memory_limit: u64,
     /// Folder that mesh files of the scene are relative to and lie in, in UTF-8; NULL if the scene may read no files.
     pub mesh_folder: *const c_char,

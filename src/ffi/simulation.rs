@@ -45,7 +45,11 @@ pub unsafe extern "C" fn mns_simulation_create(
             (out, text(json, "json")?, HostSettings::read(settings)?)
         };
         let scene = Scene::from_json(json)?;
-        let simulation = Simulation::new(&scene, &|file| host.mesh(file), &host.settings)?;
+        let mut settings = host.settings.clone();
+        if scene.memory_limit.is_none() {
+            settings.memory_limit = settings.memory_limit.or_else(io::memory::default_limit);
+        }
+        let simulation = Simulation::new(&scene, &|file| host.mesh(file), &settings)?;
         let cancel = simulation.cancel_flag();
         out.write(SIMULATIONS.insert(Running::new(simulation, host.folder), cancel)?);
         Ok(())
@@ -359,7 +363,7 @@ pub unsafe extern "C" fn mns_simulation_save(
         let shared = SIMULATIONS.get(simulation)?;
         let mut changing = shared.change_anyway()?;
         let running = changing.get()?;
-        running.saved = running.simulation.save();
+        running.saved = running.simulation.copy()?.finish();
         out.write(mns_array::of(&running.saved));
         Ok(())
     })
@@ -377,7 +381,8 @@ pub unsafe extern "C" fn mns_simulation_save_file(
         let path = unsafe { text(path, "path") }?;
         let shared = SIMULATIONS.get(simulation)?;
         let mut changing = shared.change_anyway()?;
-        Ok(io::atomic::write(Path::new(path), &changing.get()?.simulation.save())?)
+        let mut state = changing.get()?.simulation.copy()?;
+        Ok(io::atomic::write_pieces(Path::new(path), |give| state.finish_into(give))?)
     })
 }
 
@@ -408,11 +413,6 @@ pub unsafe extern "C" fn mns_simulation_load_file(
         let shared = SIMULATIONS.get(simulation)?;
         let mut changing = shared.change()?;
         let running = changing.get()?;
-        let told = |e: std::io::Error| Error::io(path, &e);
-        // A device or a pipe might never end, or never begin.
-        if !std::fs::metadata(path).map_err(told)?.is_file() {
-            return Err(Fault::invalid(path, "is not a file"));
-        }
-        running.load(&std::fs::read(path).map_err(told)?)
+        running.load(&io::checkpoint::read(Path::new(path))?)
     })
 }

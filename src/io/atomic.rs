@@ -10,6 +10,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::thread::{Scope, ScopedJoinHandle};
 
 /// Replace or create a file with these bytes.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -18,10 +20,84 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// Replace or create a file with what `fill` writes.
 pub fn write_with(path: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
+    publish(path, |file| {
+        let mut out = BufWriter::with_capacity(BUFFER, file);
+        fill(&mut out)?;
+        out.flush()
+    })
+}
+
+/// Replace or create a file with the pieces that `fill` hands over. A long file is flushed beside its writing: otherwise
+/// the disk would stand still until all of it lay in memory, and the writer after that.
+pub fn write_pieces(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>,
+) -> Result<()> {
+    publish(path, |file| {
+        std::thread::scope(|scope| {
+            let (mut out, mut flusher, mut waiting) = (BufWriter::with_capacity(BUFFER, file), None, 0);
+            let mut give = |piece: &[u8]| {
+                for part in piece.chunks(AHEAD) {
+                    out.write_all(part)?;
+                    waiting += part.len();
+                    if waiting >= AHEAD {
+                        waiting = 0;
+                        let flusher = flusher.get_or_insert_with(|| Flusher::begin(scope, file));
+                        flusher.go_on()?;
+                    }
+                }
+                Ok(())
+            };
+            let filled = fill(&mut give).and_then(|()| out.flush());
+            // What the flusher says is the reason, if there is one.
+            flusher.map_or(Ok(()), Flusher::end).and(filled)
+        })
+    })
+}
+
+/// What a short file is collected in.
+const BUFFER: usize = 1 << 18;
+/// Bytes after which a long file begins to go to the disk while more of it is made.
+const AHEAD: usize = 32 << 20;
+
+/// A thread that brings what was written so far to the disk.
+struct Flusher<'a> {
+    ask: SyncSender<()>,
+    thread: Option<ScopedJoinHandle<'a, io::Result<()>>>,
+}
+
+impl<'a> Flusher<'a> {
+    fn begin(scope: &'a Scope<'a, '_>, file: &'a File) -> Self {
+        let (ask, asked) = std::sync::mpsc::sync_channel(1);
+        let work = move || asked.iter().try_for_each(|()| file.sync_data());
+        let thread = std::thread::Builder::new().name("meniscus-flush".into()).spawn_scoped(scope, work);
+        // Without a thread all of the file is flushed at its end, as a short one is.
+        Flusher { ask, thread: thread.ok() }
+    }
+
+    /// Flush what there is now; a flusher that is still busy will see it the next time.
+    fn go_on(&self) -> io::Result<()> {
+        match self.ask.try_send(()) {
+            Err(TrySendError::Disconnected(())) if self.thread.is_some() => {
+                Err(io::Error::other("it could not be flushed"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end(self) -> io::Result<()> {
+        drop(self.ask);
+        let died = |_| Err(io::Error::other("the thread that flushes has died"));
+        self.thread.map_or(Ok(()), |thread| thread.join().unwrap_or_else(died))
+    }
+}
+
+/// Create a file under a temporary name, have it filled, flush it, and give it its name.
+fn publish(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
     let temporary = temporary_name(path);
     let file =
         OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(|e| explain(path, &e))?;
-    let written = fill_and_sync(&file, fill).and_then(|()| std::fs::rename(&temporary, path));
+    let written = fill(&file).and_then(|()| file.sync_all()).and_then(|()| std::fs::rename(&temporary, path));
     if let Err(e) = written {
         // The first failure is the one to report, so what the removal says does not matter.
         let _ = std::fs::remove_file(&temporary);
@@ -85,13 +161,6 @@ pub fn explain(path: &Path, error: &io::Error) -> Error {
     Error::Io { path: path.display().to_string(), message: format!("{fix} ({error})") }
 }
 
-fn fill_and_sync(file: &File, fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 18, file);
-    fill(&mut out)?;
-    out.flush()?;
-    file.sync_all()
-}
-
 fn sync_folder(path: &Path) -> Result<()> {
     let folder = match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
@@ -130,6 +199,26 @@ mod tests {
         write(&path, b"old").unwrap();
         write(&path, b"new and longer").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new and longer");
+        assert_eq!(entries(&dir), ["a.bin"]);
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_long_file_is_the_sum_of_its_pieces() {
+        let dir = folder("pieces");
+        let path = dir.join("a.bin");
+        // Long enough that it is flushed beside its writing, in pieces that do not meet the blocks.
+        let whole: Vec<u8> = (0..AHEAD * 2 + AHEAD / 3).map(|i| ((i * 31) >> 7) as u8).collect();
+        write_pieces(&path, |give| whole.chunks(AHEAD / 7).chain([&b"end"[..]]).try_for_each(give)).unwrap();
+        let read = std::fs::read(&path).unwrap();
+        assert!(read[..whole.len()] == whole && &read[whole.len()..] == b"end");
+        let half = |give: &mut dyn FnMut(&[u8]) -> io::Result<()>| {
+            give(&whole)?;
+            Err(io::Error::from(ErrorKind::StorageFull))
+        };
+        let message = write_pieces(&path, half).unwrap_err().to_string();
+        assert!(message.contains("disk is full"), "{message}");
+        assert_eq!(std::fs::read(&path).unwrap().len(), whole.len() + 3, "the old one is left");
         assert_eq!(entries(&dir), ["a.bin"]);
         std::fs::remove_dir_all(dir).unwrap();
     }

@@ -20,7 +20,7 @@
 //! Every file is written by [`super::atomic`], so readers may follow a run while it goes on.
 
 use super::atomic;
-use super::checkpoint::{self, Background};
+use super::checkpoint::{self, Background, Keeping};
 use super::frame::{frame_name, frame_number};
 use super::lock::CacheLock;
 use super::mesh::{write_obj, write_particles_ply, write_ply};
@@ -221,13 +221,12 @@ impl CacheWriter {
         let mut writer = CacheWriter { folder: folder.into(), manifest, checkpoints, _lock: lock };
         present.extend(checkpoint::all(folder).into_iter().map(|c| c.1));
         present.extend(solids_present(folder));
-        // An empty manifest goes first, so that no reader takes a removed frame for a whole one.
-        writer.write_manifest()?;
-        for file in present {
+        // The manifest goes first and comes last: no reader takes a removed frame for a whole one, and a run that is
+        // killed before everything is in place has not begun.
+        let old = folder.join("manifest.json");
+        for file in Some(old).filter(|f| f.exists()).into_iter().chain(present) {
             std::fs::remove_file(&file).map_err(|e| atomic::explain(&file, &e))?;
         }
-        atomic::write(&folder.join("scene.json"), scene_text.as_bytes())?;
-        writer.note_sum("scene.json")?;
         for name in FRAME_FOLDERS {
             let wanted = match name {
                 "surface" => scene.outputs.surface != SurfaceFormat::None,
@@ -240,6 +239,9 @@ impl CacheWriter {
                 atomic::create_folder(&folder.join(name))?;
             }
         }
+        atomic::write(&folder.join("scene.json"), scene_text.as_bytes())?;
+        writer.note_sum("scene.json")?;
+        writer.write_manifest()?;
         Ok(writer)
     }
 
@@ -310,9 +312,8 @@ impl CacheWriter {
         Ok(())
     }
 
-    /// Begin to write what is needed to go on from a frame, beside the simulation; of older ones the newest `keep`
-    /// stay, all if it is 0.
-    pub fn write_checkpoint(&mut self, frame: i64, state: state::Writer, keep: usize) -> Result<()> {
+    /// Begin to write what is needed to go on from a frame, beside the simulation.
+    pub fn write_checkpoint(&mut self, frame: i64, state: state::Writer, keep: Keeping) -> Result<()> {
         self.checkpoints.write(frame, state, keep)
     }
 
@@ -402,6 +403,16 @@ impl CacheWriter {
             VtuField { name: "velocity", width: 3, data: &velocity },
         ];
         write_lattice(&Manifest::cells_file(&self.folder, frame), cells.lattice, &[], &fields)
+    }
+
+    /// Before the files of a frame are written: one that is listed, and is made again because the run went on from
+    /// before it, is not whole until all of it is there again.
+    pub fn begin_frame(&mut self, frame: i64) -> Result<()> {
+        if self.manifest.frames.binary_search(&frame).is_err() {
+            return Ok(());
+        }
+        self.manifest.forget(&[frame]);
+        self.write_manifest()
     }
 
     /// Write the report of a frame and list the frame: from here on it is whole.
@@ -518,6 +529,12 @@ mod tests {
             manifest.surface_file(&dir, -3).is_some_and(|f| f.ends_with("surface/-0003.ply") && f.exists())
         );
         assert!(Manifest::collider_file(&dir, &manifest.colliders[0], 1).exists());
+        // Made again, it is not whole in between: its new files do not have the old sums.
+        cache.begin_frame(-3).unwrap();
+        let manifest = Manifest::read(&dir).unwrap();
+        assert!(manifest.frames.is_empty() && !manifest.sums.contains_key("report/-0003.json"));
+        cache.finish_frame(-3, &serde_json::json!({"frame": -3, "seconds": 2})).unwrap();
+        assert_eq!(Manifest::read(&dir).unwrap().frames, [-3]);
         std::fs::remove_dir_all(dir).unwrap();
     }
 

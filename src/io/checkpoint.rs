@@ -1,6 +1,6 @@
 //! Checkpoints in a cache: the state of the simulation after a frame, from which a run goes on.
 //!
-//! `CACHE/checkpoint/0010.state` holds what [`crate::simulation::Simulation::save`] gives, with a sum over
+//! `CACHE/checkpoint/0010.state` holds what [`crate::simulation::Simulation::save`] gives, packed or not, with a sum over
 //! every array, so that a damaged one is noticed and an older one is taken. A run may go on only with the
 //! scene that began it; what does not change the liquid (the last frame, threads, memory, how often a
 //! checkpoint is written, where the cache lies) may be another.
@@ -10,6 +10,7 @@
 
 use super::atomic;
 use super::frame::{frame_name, frame_number};
+use super::{memory, packed};
 use crate::error::{Error, Result};
 use crate::scene::Scene;
 use crate::simulation::state;
@@ -48,6 +49,27 @@ pub fn prune(cache: &Path, last: i64, keep: usize) -> Result<Vec<i64>> {
     Ok(gone)
 }
 
+/// The bytes of a checkpoint, unpacked if they are packed.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    // What is larger than all memory cannot be gone on from.
+    let most = memory::default_limit().unwrap_or(1 << 42);
+    unpacked(atomic::read(path, most)?, most)
+}
+
+/// Bytes that may be packed, as they were before; at most `most` of them.
+pub fn unpacked(bytes: Vec<u8>, most: u64) -> Result<Vec<u8>> {
+    if packed::is_packed(&bytes) { packed::unpack(&bytes, most) } else { Ok(bytes) }
+}
+
+/// How checkpoints are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeping {
+    /// How many of the newest; 0 for all.
+    pub newest: usize,
+    /// Whether they are packed by zstd.
+    pub packed: bool,
+}
+
 /// Writes checkpoints beside the simulation.
 #[derive(Debug)]
 pub(super) struct Background {
@@ -60,14 +82,21 @@ impl Background {
         Background { cache: cache.into(), busy: None }
     }
 
-    /// Begin to write a state, after the one before it; of older ones the newest `keep` stay, all if it is 0.
-    pub fn write(&mut self, frame: i64, state: state::Writer, keep: usize) -> Result<()> {
+    /// Begin to write a state, after the one before it.
+    pub fn write(&mut self, frame: i64, mut state: state::Writer, keep: Keeping) -> Result<()> {
         self.wait()?;
         let cache = self.cache.clone();
         let work = move || {
             atomic::create_folder(&cache.join(FOLDER))?;
-            atomic::write(&file(&cache, frame), &state.finish())?;
-            if keep > 0 { prune(&cache, frame, keep).map(|_| ()) } else { Ok(()) }
+            let path = file(&cache, frame);
+            match keep.packed {
+                true => {
+                    let bytes = state.finish();
+                    atomic::write_pieces(&path, |give| packed::pack(&bytes, give))?;
+                }
+                false => atomic::write_pieces(&path, |give| state.finish_into(give))?,
+            }
+            if keep.newest > 0 { prune(&cache, frame, keep.newest).map(|_| ()) } else { Ok(()) }
         };
         let thread = std::thread::Builder::new().name("checkpoint".into()).spawn(work);
         // Without a thread the state would be lost with it, so this is no small matter.

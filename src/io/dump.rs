@@ -30,7 +30,8 @@ pub fn write(parent: &Path, simulation: &Simulation) -> Result<Option<PathBuf>> 
     }
     atomic::write(&folder.join("message.txt"), format!("{}\n", failure.message).as_bytes())?;
     atomic::write(&folder.join("scene.json"), simulation.given().to_json()?.as_bytes())?;
-    atomic::write(&folder.join("state.bin"), &simulation.save())?;
+    let mut state = simulation.copy()?;
+    atomic::write_pieces(&folder.join("state.bin"), |give| state.finish_into(give))?;
     for (name, values) in &failure.record.notes {
         let path = folder.join(format!("weight_{name}.mtx"));
         atomic::write_with(&path, |out| format_vector(out, values))?;

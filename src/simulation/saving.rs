@@ -10,13 +10,14 @@ use super::{Simulation, solids_at};
 use crate::error::{Error, Result};
 
 impl Simulation {
-    /// The complete state as bytes; a simulation of the same scene continues from it bit for bit.
+    /// The complete state as bytes; a simulation of the same scene continues from it bit for bit. Nothing if there is
+    /// no room for them: where that matters, ask for a copy.
     pub fn save(&self) -> Vec<u8> {
-        self.copy().finish()
+        self.copy().map(Writer::finish).unwrap_or_default()
     }
 
     /// A copy of the complete state, to be finished on any thread while the simulation goes on.
-    pub fn copy(&self) -> Writer {
+    pub fn copy(&self) -> Result<Writer> {
         let mut out = Writer::with_room(self.liquid.bytes());
         Ground::of(&self.scene).save(&mut out);
         out.u64s("frame", &[self.frame as u64]);
@@ -24,7 +25,7 @@ impl Simulation {
         out.f64s("unfinished", self.unfinished.as_ref().map(Clock::state).as_ref().map_or(&[], |s| s));
         self.bodies.save(&mut out);
         self.liquid.save(&mut out);
-        out
+        out.whole()
     }
 
     /// Continue from saved bytes. On an error the simulation is as it was.

@@ -10,12 +10,14 @@
 //! foreign file is refused and never misread.
 //!
 //! Writing has two parts: arrays are copied as they are handed over, while the simulation waits; the sums are made
-//! by [`Writer::finish`], which may run on another thread while the simulation goes on.
+//! by [`Writer::finish`] or, on their way to a disk, by [`Writer::finish_into`]; both may run on another thread while
+//! the simulation goes on.
 //!
 //! Version 2 begins with what the arrays stand on: the program, the simulator, and its lattice.
 
 use crate::error::{Error, Result};
 use crate::math::Vec3;
+use std::io;
 
 const MAGIC: &[u8; 8] = b"MNSSTATE";
 /// Version of the format.
@@ -29,6 +31,8 @@ pub struct Writer {
     bytes: Vec<u8>,
     /// Where the bytes of each array begin and end; its sum stands before them.
     arrays: Vec<[usize; 2]>,
+    /// Bytes that there was no room for; 0 if there was for all.
+    refused: usize,
 }
 
 impl Default for Writer {
@@ -44,19 +48,25 @@ impl Writer {
 
     /// With room for this many bytes.
     pub fn with_room(bytes: usize) -> Self {
-        let mut all = Vec::with_capacity(bytes);
+        let mut all = Vec::new();
+        // Where there is not so much room at once, less may do; what does not is noticed below.
+        let _ = all.try_reserve(bytes);
         all.extend_from_slice(MAGIC);
         all.extend_from_slice(&STATE_VERSION.to_le_bytes());
-        Self { bytes: all, arrays: Vec::new() }
+        Self { bytes: all, arrays: Vec::new(), refused: 0 }
     }
 
     fn array<T, const N: usize>(&mut self, name: &str, values: &[T], bytes_of: impl Fn(&T) -> [u8; N]) {
+        let needed = 16 + name.len() + values.len() * N;
+        if self.refused > 0 || self.bytes.try_reserve(needed).is_err() {
+            self.refused += needed;
+            return;
+        }
         self.bytes.extend_from_slice(&(name.len() as u32).to_le_bytes());
         self.bytes.extend_from_slice(name.as_bytes());
         self.bytes.extend_from_slice(&((values.len() * N) as u64).to_le_bytes());
         self.bytes.extend_from_slice(&[0; 4]);
         let begin = self.bytes.len();
-        self.bytes.reserve(values.len() * N);
         let mut block = [0; BLOCK];
         for part in values.chunks(BLOCK / N) {
             for (to, value) in block.chunks_exact_mut(N).zip(part) {
@@ -97,6 +107,21 @@ impl Writer {
         self.array(name, text.as_bytes(), |b| [*b]);
     }
 
+    /// This, if there was room for all of it.
+    pub fn whole(self) -> Result<Self> {
+        if self.refused == 0 {
+            return Ok(self);
+        }
+        let needed_mb = ((self.bytes.len() + self.refused) >> 20) as u64;
+        let fix = "free some memory: what is simulated is not touched".into();
+        Err(Error::Memory {
+            what: "a copy of the state".into(),
+            needed_mb,
+            limit_mb: (self.bytes.len() >> 20) as u64,
+            fix,
+        })
+    }
+
     /// Bytes so far.
     pub fn size(&self) -> usize {
         self.bytes.len()
@@ -104,16 +129,37 @@ impl Writer {
 
     /// Put the sums in.
     pub fn finish(mut self) -> Vec<u8> {
+        // Nothing can go wrong where nothing is written.
+        let _ = self.sum_up(|_| Ok(()));
+        self.bytes
+    }
+
+    /// Put the sums in and hand the bytes over piece by piece, each as soon as it is done, so that a disk is busy while
+    /// the sums of what follows are made.
+    pub fn finish_into(&mut self, give: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        self.sum_up(give)
+    }
+
+    /// Every byte is read once: the sum over everything is put together from those of its parts.
+    fn sum_up(&mut self, mut give: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut whole = crc32fast::Hasher::new();
+        let mut done = 0;
         for [begin, end] in std::mem::take(&mut self.arrays) {
-            let sum = crc32fast::hash(&self.bytes[begin..end]);
+            let mut part = crc32fast::Hasher::new();
+            part.update(&self.bytes[begin..end]);
+            let sum = part.clone().finalize();
             self.bytes[begin - 4..begin].copy_from_slice(&sum.to_le_bytes());
+            whole.update(&self.bytes[done..begin]);
+            whole.combine(&part);
+            give(&self.bytes[done..end])?;
+            done = end;
         }
-        let sum = crc32fast::hash(&self.bytes).to_le_bytes();
+        let sum = whole.finalize().to_le_bytes();
         self.array("sum", &sum, |b| [*b]);
         let begin = self.bytes.len() - 4;
         let own = crc32fast::hash(&sum);
         self.bytes[begin - 4..begin].copy_from_slice(&own.to_le_bytes());
-        self.bytes
+        give(&self.bytes[done..])
     }
 }
 
@@ -298,12 +344,22 @@ mod tests {
     fn long_arrays_are_copied_in_blocks_without_a_seam() {
         let values: Vec<f64> = (0..5000).map(|i| f64::from(i) * 0.25).collect();
         let places: Vec<Vec3> = values.iter().map(|v| Vec3::new(*v, -v, 1.0 / (1.0 + v))).collect();
-        let mut w = Writer::with_room(100);
-        w.f64s("values", &values);
-        w.vectors("places", &places);
-        w.text("made by", "somebody");
-        let bytes = w.finish();
+        let filled = |values: &[f64], places: &[Vec3]| {
+            let mut w = Writer::with_room(100);
+            w.f64s("values", values);
+            w.vectors("places", places);
+            w.text("made by", "somebody");
+            w
+        };
+        let bytes = filled(&values, &places).finish();
         assert_eq!(check(&bytes), Ok(3));
+        let mut pieces = Vec::new();
+        let give = |piece: &[u8]| {
+            pieces.extend_from_slice(piece);
+            Ok(())
+        };
+        filled(&values, &places).finish_into(give).unwrap();
+        assert!(pieces == bytes, "piece by piece it is the same");
         let mut r = Reader::new(&bytes).unwrap();
         assert_eq!(r.f64s("values").unwrap(), values);
         assert_eq!(r.vectors("places").unwrap(), places);

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 /// Between two looks at the work.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Work that is over sooner than this is waited for without going to sleep, which takes longer to wake from.
+/// Work that is over sooner than this is waited for without going to sleep, which takes longer to wake from. The core is
+/// offered meanwhile: where all are taken, the work could not begin before the wait was over.
 const SHORT: Duration = Duration::from_micros(50);
 
 /// Run `work` in the pool. `watch` returns true to raise the flag.
@@ -40,7 +41,7 @@ pub(super) fn run<T: Send>(
                 cancel.cancel();
             }
             while begin.elapsed() < SHORT && ended.try_recv() == Err(TryRecvError::Empty) {
-                std::hint::spin_loop();
+                std::thread::yield_now();
             }
             if ended.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout) {
                 break;

@@ -69,6 +69,56 @@ fn a_run_killed_anywhere_ends_as_if_never_stopped() {
     println!("{kills} kills over {runs} runs: no damage, the same end");
 }
 
+/// A run that was killed before its manifest stood there has not begun, whatever else is there.
+#[test]
+fn a_run_killed_before_it_began_begins() {
+    let folder = Folder::new("unborn");
+    folder.write("scene.json", scene(2));
+    let run = ["run", "scene.json", "-o", "out", "--no-report"];
+    expect(&folder.run(&run), 0, &[]);
+    let expected = bytes_of(&folder, "out/surface/0002.ply");
+    // What there is after a kill before the first frame, at the latest moment and at an earlier one.
+    for left in [&["scene.json", "lock"][..], &["lock"]] {
+        let kept: Vec<_> = left.iter().map(|f| (f, fs::read(folder.0.join("out").join(f)))).collect();
+        fs::remove_dir_all(folder.0.join("out")).unwrap();
+        fs::create_dir_all(folder.0.join("out")).unwrap();
+        for (file, bytes) in kept {
+            folder.write(&format!("out/{file}"), bytes.unwrap_or_default());
+        }
+        expect(&folder.run(&[&run[..], &["--resume"]].concat()), 0, &[]);
+        assert!(bytes_of(&folder, "out/surface/0002.ply") == expected);
+    }
+}
+
+#[test]
+fn packed_checkpoints_are_shorter_and_gone_on_from() {
+    let folder = Folder::new("packed");
+    folder.write("scene.json", scene(4));
+    let run = |out, more: &[&str]| {
+        let words = ["run", "scene.json", "--no-report", "-o", out];
+        expect(&folder.run(&[&words[..], more].concat()), 0, &[]);
+    };
+    run("whole", &[]);
+    run("packed", &["--pack-checkpoints", "--frames", "1-2"]);
+    let (plain, packed) =
+        (bytes_of(&folder, "whole/checkpoint/0002.state"), bytes_of(&folder, "packed/checkpoint/0002.state"));
+    println!("{} bytes became {}", plain.len(), packed.len());
+    assert!(packed.len() < 4 * plain.len() / 5);
+    expect(&folder.run(&["cache", "verify", "packed"]), 0, &[]);
+    // From a packed one, with others unpacked after it.
+    run("packed", &["--resume"]);
+    for file in ["checkpoint/0004.state", "surface/0004.ply"] {
+        let same =
+            bytes_of(&folder, &format!("packed/{file}")) == bytes_of(&folder, &format!("whole/{file}"));
+        assert!(same, "{file} is another");
+    }
+    let mut bad = packed.clone();
+    let middle = bad.len() / 2;
+    bad[middle] ^= 1;
+    folder.write("packed/checkpoint/0002.state", bad);
+    expect(&folder.run(&["cache", "verify", "packed"]), 3, &["1 files are damaged"]);
+}
+
 #[test]
 fn damage_in_a_cache_is_found_and_named() {
     let folder = Folder::new("verify");
@@ -210,12 +260,24 @@ fn a_disk_that_was_full_is_gone_on_with() {
     }
 }
 
-/// Whole short runs of both simulators: other numbers of threads, and a machine without wide instructions.
+/// Whole short runs of five scenes: other numbers of threads, and a machine without wide instructions.
+/// MENISCUS_SAME_FRAMES says how many frames, a few when absent.
 #[test]
 fn threads_and_processors_make_no_difference() {
     let folder = Folder::new("same");
-    for (kind, frames) in [("mac", 4), ("bcc", 3)] {
-        folder.write("scene.json", scene(frames));
+    let frames: usize = std::env::var("MENISCUS_SAME_FRAMES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
+    let pour = r#""emitters": [{"shape": {"sphere": {"center": [0.7, 0.7, 0.5], "radius": 0.15}}, "velocity": [0, -2, 0]}], "initial""#;
+    let cork = r#""bodies": [{"name": "cork", "density": 300, "shape": {"sphere": {"center": [0.6, 0.3, 0.5], "radius": 0.15}}}], "initial""#;
+    let honey = r#""liquids": [{"name": "honey", "density": 1400, "viscosity": 10}], "initial""#;
+    for (name, kind, more) in [
+        ("dam", "mac", "\"initial\""),
+        ("lattice", "bcc", "\"initial\""),
+        ("pour", "mac", pour),
+        ("cork", "mac", cork),
+        ("honey", "mac", honey),
+    ] {
+        let json = scene(frames).replace("\"initial\"", more);
+        folder.write("scene.json", &json);
         let mut expected: Option<Vec<u8>> = None;
         for (threads, tunables) in [
             (1, ""),
@@ -225,15 +287,16 @@ fn threads_and_processors_make_no_difference() {
             (8, ""),
             (2, "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"),
         ] {
-            let out = format!("{kind}_{threads}_{}", tunables.len());
+            let out = format!("{name}_{threads}_{}", tunables.len());
             let words = ["run", "scene.json", "--no-report", "-o", &out, "--threads", &threads.to_string()];
             let set = ["--set", &format!("simulator.type={kind}"), "--progress", "none"];
             let mut command = folder.command(&[&words[..], &set].concat());
             expect(&command.env("GLIBC_TUNABLES", tunables).output().unwrap(), 0, &[]);
             let end = bytes_of(&folder, &format!("{out}/checkpoint/{frames:04}.state"));
             let first = expected.get_or_insert_with(|| end.clone());
-            assert!(*first == end, "{kind} with {threads} threads and \"{tunables}\" ended otherwise");
+            assert!(*first == end, "{name} with {threads} threads and \"{tunables}\" ended otherwise");
         }
+        println!("{name}: {frames} frames, the same state six times");
     }
 }
 

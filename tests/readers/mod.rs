@@ -3,7 +3,7 @@
 //!
 //! None may panic, take long or hold much, whatever the bytes. What a reader takes is looked at as well.
 
-use meniscus::io::{mesh, usd};
+use meniscus::io::{mesh, packed as zstd, usd};
 use meniscus::scene::Scene;
 use meniscus::simulation::{Settings, Simulation, state};
 use std::cell::RefCell;
@@ -14,12 +14,13 @@ use super::state_support;
 pub type Reader = fn(&[u8]);
 
 /// All of them, by the names of their seeds.
-pub const ALL: [(&str, Reader); 7] = [
+pub const ALL: [(&str, Reader); 8] = [
     ("scene", scene),
     ("obj", obj),
     ("ply", ply),
     ("stl", stl),
     ("usdc", usdc),
+    ("packed", packed),
     ("state_mac", state_mac),
     ("state_bcc", state_bcc),
 ];
@@ -50,6 +51,24 @@ fn any_mesh(name: &str, bytes: &[u8]) {
 
 pub fn usdc(bytes: &[u8]) {
     let _ = usd::parse_mesh("a.usdc", bytes);
+}
+
+/// As it is, and with the sums of its chunks made right, so that the bytes in them are unpacked.
+pub fn packed(bytes: &[u8]) {
+    let mut forged = bytes.to_vec();
+    let mut at = 8;
+    while let Some(head) = forged.get(at..at + 12) {
+        let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
+        let Some(chunk) = forged.get(at + 12..(at + 12).saturating_add(length)) else { break };
+        let sum = state_support::crc32(chunk);
+        forged[at + 8..at + 12].copy_from_slice(&sum.to_le_bytes());
+        at += 12 + length;
+    }
+    for bytes in [bytes, &forged] {
+        if let Ok(whole) = zstd::unpack(bytes, 64 << 20) {
+            assert!(whole.len() <= 64 << 20);
+        }
+    }
 }
 
 pub fn state_mac(bytes: &[u8]) {

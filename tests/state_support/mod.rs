@@ -55,7 +55,7 @@ pub fn numbers(state: &[u8], array: &str) -> Vec<f64> {
 }
 
 /// The usual CRC-32, by the book and slow, so that it is not the one that is tested.
-fn crc32(bytes: &[u8]) -> u32 {
+pub fn crc32(bytes: &[u8]) -> u32 {
     let table: Vec<u32> = (0..256u32)
         .map(|n| (0..8).fold(n, |c, _| if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 }))
         .collect();

@@ -130,6 +130,9 @@ pub struct RunArgs {
     /// Keep this many of the newest checkpoints; 0 keeps all, for branches from any of them
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub keep_checkpoints: usize,
+    /// Pack checkpoints by zstd: about half the room on the disk, for more work beside the simulation
+    #[arg(long)]
+    pub pack_checkpoints: bool,
     /// Write only these frames, as 1-24, and stop after the last
     #[arg(long, value_name = "FIRST-LAST", allow_hyphen_values = true)]
     pub frames: Option<String>,

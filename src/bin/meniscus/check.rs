@@ -1,11 +1,11 @@
 //! `meniscus check`: the scene in an artist's words, before anything is simulated.
 
 use super::args::CheckArgs;
-use super::limits;
 use super::load::{Loaded, load, shapes};
 use super::presets::print_json;
 use super::terminal::{bytes, count, length, say, short};
 use meniscus::geometry::TriMesh;
+use meniscus::io::memory;
 use meniscus::scene::{Finding, Scene, Severity};
 use meniscus::simulation::Simulation;
 use meniscus::simulation::report::Estimate;
@@ -107,7 +107,7 @@ fn describe(scene: &Scene, estimate: &Estimate) -> Vec<String> {
 
 fn look_at_memory(scene: &Scene, estimate: &Estimate, findings: &mut Vec<Finding>) {
     let own = scene.memory_limit.map(|gb| (gb * 1e9) as u64);
-    let Some(limit) = own.or_else(limits::default_memory_limit) else { return };
+    let Some(limit) = own.or_else(memory::default_limit) else { return };
     if estimate.memory_bytes > limit {
         let message = format!(
             "it needs about {} and {} are allowed: use larger cells, a smaller domain or raise memory_limit",

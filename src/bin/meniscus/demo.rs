@@ -26,6 +26,7 @@ pub fn demo(args: &DemoArgs, stop: &Cancel) -> Result<()> {
         frames,
         progress: args.progress,
         keep: 2,
+        pack: false,
         report: true,
     };
     say("water from a jug over a sphere into a bowl");

@@ -7,7 +7,6 @@ mod check;
 mod convert;
 mod demo;
 mod exit;
-mod limits;
 mod load;
 mod manual;
 mod plot;

@@ -78,8 +78,7 @@ fn newest(cache: &Path, at_most: Option<i64>, simulation: &mut Simulation) -> Re
         if at_most.is_some_and(|most| frame > most) {
             continue;
         }
-        let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, &e))?;
-        match simulation.load(&bytes) {
+        match checkpoint::read(&file).and_then(|bytes| simulation.load(&bytes)) {
             Ok(()) => return Ok(Some(simulation.frame())),
             Err(error) => fault = fault.or(Some(error)),
         }

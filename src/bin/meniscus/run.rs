@@ -7,12 +7,13 @@ use super::args::{LimitArgs, RunArgs};
 use super::load::{Loaded, load};
 use super::progress::{Mode, Reporter};
 use super::resume::{self, Start};
-use super::{exit, limits, preview, report, terminal};
+use super::{exit, preview, report, terminal};
 use meniscus::geometry::TriMesh;
 use meniscus::io::cache::{CacheWriter, Manifest};
-use meniscus::io::dump;
+use meniscus::io::checkpoint::Keeping;
 use meniscus::io::usd::{UsdFrame, UsdPoints, UsdSolid};
 use meniscus::io::vdb::{self, VdbFrame};
+use meniscus::io::{dump, memory};
 use meniscus::scene::{Scene, SurfaceFormat};
 use meniscus::simulation::report::{ColliderPose, Estimate, FrameReport};
 use meniscus::simulation::{Pool, Settings, Simulation};
@@ -34,8 +35,16 @@ pub struct Job {
     pub progress: Mode,
     /// Checkpoints to keep; 0 for all.
     pub keep: usize,
+    /// Whether checkpoints are packed.
+    pub pack: bool,
     /// Whether a page about the run is written at its end.
     pub report: bool,
+}
+
+impl Job {
+    fn keeping(&self) -> Keeping {
+        Keeping { newest: self.keep, packed: self.pack }
+    }
 }
 
 /// The whole run, as in `summary.json`.
@@ -83,6 +92,7 @@ pub fn run(args: &RunArgs, stop: &Cancel) -> Result<()> {
         frames,
         progress: args.progress,
         keep: args.keep_checkpoints,
+        pack: args.pack_checkpoints,
         report: !args.no_report,
     };
     let summary = simulate(&job, stop)?;
@@ -178,7 +188,7 @@ fn write_page(job: &Job, done: bool, stop: &Cancel) -> Result<()> {
 fn with_limits(scene: &Scene, limits: &LimitArgs) -> Result<Scene> {
     let mut scene = scene.clone();
     scene.threads = limits.threads.or(scene.threads);
-    let machine = || limits::default_memory_limit().map(|bytes| bytes as f64 * 1e-9);
+    let machine = || memory::default_limit().map(|bytes| bytes as f64 * 1e-9);
     scene.memory_limit = limits.memory.or(scene.memory_limit).or_else(machine);
     scene.validate()?;
     Ok(scene)
@@ -224,11 +234,11 @@ fn steps(
     let mut last = matches!(ended, Err(Error::Cancelled | Error::Memory { .. }));
     last |= ended.is_ok() && scene.outputs.checkpoint_every > 0;
     let saved = match last {
-        true => cache.write_checkpoint(simulation.frame(), simulation.copy(), job.keep),
+        true => simulation.copy().and_then(|s| cache.write_checkpoint(simulation.frame(), s, job.keeping())),
         false => Ok(()),
     };
     let written = saved.and(cache.finish_checkpoints());
-    summary.peak_memory_bytes = limits::resident().map_or(0, |r| r.peak);
+    summary.peak_memory_bytes = memory::resident().map_or(0, |r| r.peak);
     ended.and(written)
 }
 
@@ -256,7 +266,7 @@ fn frames(
         }
         let every = i64::from(scene.outputs.checkpoint_every);
         if every > 0 && report.frame > scene.frames[0] && (report.frame - scene.frames[0]) % every == 0 {
-            cache.write_checkpoint(report.frame, simulation.copy(), job.keep)?;
+            cache.write_checkpoint(report.frame, simulation.copy()?, job.keeping())?;
         }
         stop.check()?;
         let mut beyond = None;
@@ -275,7 +285,7 @@ fn frames(
 /// What the whole process holds against what it may; the simulation itself knows only its own arrays.
 fn beyond_memory(scene: &Scene) -> Option<Error> {
     let limit = (scene.memory_limit? * 1e9) as u64;
-    let now = limits::resident()?.now;
+    let now = memory::resident()?.now;
     (now > limit).then(|| Error::Memory {
         what: "the run".into(),
         needed_mb: now >> 20,
@@ -311,6 +321,7 @@ fn write_frame(
     simulation: &Simulation,
     report: &FrameReport,
 ) -> Result<()> {
+    cache.begin_frame(report.frame)?;
     let usd = matches!(scene.outputs.surface, SurfaceFormat::Usdc | SurfaceFormat::Usda);
     let wanted = scene.outputs.surface != SurfaceFormat::None || scene.outputs.volumes;
     let surface = wanted.then(|| simulation.surface()).transpose()?;

@@ -312,6 +312,18 @@ fn a_scene_may_limit_its_memory() {
             message()
         );
     }
+    // Where nobody gives one, the machine does: petabytes are refused at once.
+    let scene = SCENE.to_str().unwrap().replace("\"divisions\": 6", "\"divisions\": 60000");
+    let scene = std::ffi::CString::new(scene).unwrap();
+    // SAFETY: all pointers are valid.
+    unsafe {
+        assert_eq!(
+            mns_simulation_create(scene.as_ptr(), null(), &mut out),
+            MNS_ERROR_MEMORY,
+            "{}",
+            message()
+        );
+    }
 }
 
 #[test]

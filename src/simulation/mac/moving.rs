@@ -140,6 +140,10 @@ fn split<'a, T>(list: &'a mut [T], lengths: &[usize]) -> Vec<&'a mut [T]> {
     lengths.iter().map(next).collect()
 }
 
+/// The most parts of a path: a drop that would fly thousands of cells in a step has a speed that cannot be, and following
+/// it would take for ever. It still does not cross a solid, which is looked at for the way as a whole.
+const MOST_PARTS: f64 = 4096.0;
+
 /// The tiles within `margin` cells of a box of cells.
 fn add_tiles(tiles: &Tiles, around: &TileBox, margin: i32, coords: &mut Vec<[i32; 3]>) {
     let size = [SIDE as i32, SIDE as i32, tiles.depth() as i32];
@@ -206,7 +210,7 @@ impl Surroundings {
 
     /// Follow a path in half cells; where it enters a solid, go on along the wall.
     fn slide(&self, tiles: &Tiles, from: &Vec3, to: &Vec3, travel: f64) -> Vec3 {
-        let parts = (2.0 * travel).ceil().max(1.0);
+        let parts = (2.0 * travel).ceil().clamp(1.0, MOST_PARTS);
         let mut stride = (to - from) / parts;
         let mut at = *from;
         for _ in 0..parts as usize {

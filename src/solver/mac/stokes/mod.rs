@@ -87,6 +87,7 @@ pub fn creep(
     cancel: &Cancel,
 ) -> Result<Crept> {
     let system = ViscousSystem::build(grid, solids, viscosity, options, held, true)?;
+    cancel.check()?;
     let known = system.write(system.start(), grid, solids);
     let mut pressure = grid.tiles.field(0.0);
     if system.faces().is_empty() {
@@ -123,6 +124,7 @@ pub fn creep(
         field: [wet.tiles.field(0.0), wet.tiles.field(0.0)],
     };
     // Only what slides moves as a whole.
+    cancel.check()?;
     let slides = solids.walls().any(|w| !w.stick);
     let rigid = if slides { Rigid::new(&system, &d, |r, z| schur.apply(r, z))? } else { None };
     let saddle = Saddle { system: &system, divergence: &d, inverse: &inverse };
@@ -135,7 +137,9 @@ pub fn creep(
         r: vec![0.0; n],
         flow: vec![0.0; m],
         inner: 0,
+        cancel,
     };
+    cancel.check()?;
     let info = fgmres(&saddle, &mut triangle, &b, &mut x, &params, cancel)?;
     info.require("Stokes")?;
     let inner = triangle.inner;
@@ -212,6 +216,7 @@ struct Triangle<'a, C: Preconditioner> {
     r: Vec<f64>,
     flow: Vec<f64>,
     inner: usize,
+    cancel: &'a Cancel,
 }
 
 impl<C: Preconditioner> Preconditioner for Triangle<'_, C> {
@@ -222,7 +227,7 @@ impl<C: Preconditioner> Preconditioner for Triangle<'_, C> {
         self.r.par_iter_mut().with_min_len(4096).zip(r_u).zip(*inverse).for_each(|((s, r), i)| *s = r / i);
         let params = KrylovParams { tolerance: INNER.0, max_iterations: INNER.1, ..KrylovParams::default() };
         z_u.fill(0.0);
-        match cg(system.operator(), &mut self.cycle, &self.r, z_u, &params, &Cancel::new()) {
+        match cg(system.operator(), &mut self.cycle, &self.r, z_u, &params, self.cancel) {
             Ok(info) => self.inner += info.iterations,
             // A poor direction does no harm; the outer method sees the true residual.
             Err(_) => self.cycle.apply(&self.r, z_u),

@@ -11,7 +11,7 @@ const SHARE: f64 = 0.75;
 
 /// Bytes that a run may use when nobody says: three quarters of what the machine or the control groups have,
 /// whichever is less; nothing if neither can be read.
-pub fn default_memory_limit() -> Option<u64> {
+pub fn default_limit() -> Option<u64> {
     let read = |path: &Path| fs::read_to_string(path).ok();
     let own = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
     let groups =
