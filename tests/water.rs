@@ -337,3 +337,35 @@ fn a_nozzle_that_gravity_empties_gives_no_more_than_its_rate() {
         assert!((given - 5.0).abs() < 0.3, "{given} ml at {viscosity} Pa·s");
     }
 }
+
+#[test]
+fn wind_moves_the_surface_and_a_curve_what_is_near_it() {
+    let pool = |forces: &str| {
+        let mut sim = simulation(&format!(
+            r#"{{"meniscus": 1, "frames": [0, 10], "fps": 100, "resolution": {{"cell": 0.02}},
+                "domain": {{"min": [0,0,0], "max": [0.8, 0.4, 0.16]}}, "liquids": [{{"name": "water"}}],
+                "initial": [{{"shape": {{"box": {{"min": [0,0,0], "max": [0.8, 0.3, 0.16]}}}}}}],
+                "forces": [{forces}]}}"#
+        ));
+        run(&mut sim, 4);
+        sim
+    };
+    // Mean velocity along x in the middle of the tank, of the layer between two heights.
+    let along = |sim: &Simulation, low: f64, high: f64| {
+        let p = sim.particles();
+        let inside = |x: &meniscus::math::Vec3| (x.x - 0.4).abs() < 0.1 && x.y > low && x.y < high;
+        let chosen: Vec<f64> =
+            p.position.iter().zip(&p.velocity).filter(|(x, _)| inside(x)).map(|(_, v)| v.x).collect();
+        chosen.iter().sum::<f64>() / chosen.len() as f64
+    };
+    let windy = pool(r#"{"wind": {"velocity": [5, 0, 0], "drag": 2}}"#);
+    let (top, deep) = (along(&windy, 0.28, 0.3), along(&windy, 0.0, 0.2));
+    // 2/s of 5 m/s for 0.04 s is 0.4 m/s in the uppermost cell, less what the walls at the ends hold back; below, the liquid
+    // flows back as a whole: a fifteenth of that over the depth of fifteen cells.
+    assert!(top > 0.2 && top < 0.4, "{top} m/s at the surface");
+    assert!(deep < 0.0 && deep > -0.06, "{deep} m/s below");
+    let driven =
+        pool(r#"{"curve": {"points": [[0.1, 0.1, 0.08], [0.7, 0.1, 0.08]], "strength": 5, "radius": 0.05}}"#);
+    let (on, off) = (along(&driven, 0.08, 0.12), along(&driven, 0.2, 0.3));
+    assert!(on > 0.02 && off < 0.0, "{on} m/s on the curve, {off} m/s far from it");
+}

@@ -291,12 +291,28 @@ pub enum Force {
         /// Distance beyond which it does nothing.
         radius: f64,
     },
-    /// The surface is dragged along.
+    /// Liquid is driven along a curve.
+    Curve {
+        /// The points of the curve, joined by straight lines; liquid is driven from the first to the last.
+        points: Vec<[f64; 3]>,
+        /// Acceleration along the curve in m/s² on the curve, falling to nothing at `radius`.
+        #[serde(default)]
+        strength: Keyed<f64>,
+        /// Acceleration towards the curve in m/s², greatest half-way to `radius`.
+        #[serde(default)]
+        pull: Keyed<f64>,
+        /// Distance beyond which it does nothing.
+        radius: f64,
+    },
+    /// The surface is dragged along; liquid more than `depth` below it only follows the liquid above.
     Wind {
         /// Velocity of the air in scene units a second.
         velocity: Keyed<[f64; 3]>,
-        /// How fast the surface follows, in 1/s.
+        /// How fast the surface and spray follow, in 1/s.
         drag: Keyed<f64>,
+        /// How far below the surface the wind reaches; one cell when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        depth: Option<f64>,
     },
 }
 

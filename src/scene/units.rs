@@ -67,6 +67,13 @@ fn scale_force(u: f64, force: &mut Force) {
             *center = keyed(u, center);
             *radius *= u;
         }
-        Force::Wind { velocity, .. } => *velocity = keyed(u, velocity),
+        Force::Curve { points, radius, .. } => {
+            points.iter_mut().for_each(|p| scale(u, p));
+            *radius *= u;
+        }
+        Force::Wind { velocity, depth, .. } => {
+            *velocity = keyed(u, velocity);
+            *depth = depth.map(|d| u * d);
+        }
     }
 }

@@ -351,7 +351,22 @@ fn check_force(path: &str, force: &Force) -> Result<()> {
         Force::Point { center, strength, radius } => {
             check_pull(&format!("{path}.point"), center, strength, *radius)
         }
-        Force::Wind { velocity, drag } => {
+        Force::Curve { points, strength, pull, radius } => {
+            if points.len() < 2 {
+                return Err(Error::scene(format!("{path}.curve.points"), "a curve has at least two points"));
+            }
+            points
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, p)| three(&format!("{path}.curve.points[{i}]"), p))?;
+            for (name, value) in [("strength", strength), ("pull", pull)] {
+                keys(&format!("{path}.curve.{name}"), value)?;
+                each(&format!("{path}.curve.{name}"), value, |p, x| range(p, x, -HUGE, HUGE))?;
+            }
+            positive(&format!("{path}.curve.radius"), *radius)
+        }
+        Force::Wind { velocity, drag, depth } => {
+            depth.map_or(Ok(()), |d| positive(&format!("{path}.wind.depth"), d))?;
             vector(&format!("{path}.wind.velocity"), velocity)?;
             keys(&format!("{path}.wind.drag"), drag)?;
             each(&format!("{path}.wind.drag"), drag, |p, x| range(p, x, 0.0, 1e6))

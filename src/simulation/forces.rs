@@ -15,7 +15,8 @@ pub(super) struct Forces {
 enum Local {
     Vortex { centre: Vec3, axis: Vec3, strength: f64, radius: f64 },
     Point { centre: Vec3, strength: f64, radius: f64 },
-    Wind { velocity: Vec3, drag: f64 },
+    Curve { points: Vec<Vec3>, strength: f64, pull: f64, radius: f64 },
+    Wind { velocity: Vec3, drag: f64, depth: f64, cell: f64 },
 }
 
 impl Forces {
@@ -35,11 +36,18 @@ impl Forces {
                     strength: strength.at(frame),
                     radius: *radius,
                 }),
-                Force::Wind { velocity, drag } => {
-                    forces
-                        .local
-                        .push(Local::Wind { velocity: velocity.at(frame).into(), drag: drag.at(frame) });
-                }
+                Force::Curve { points, strength, pull, radius } => forces.local.push(Local::Curve {
+                    points: points.iter().map(|p| Vec3::from(*p)).collect(),
+                    strength: strength.at(frame),
+                    pull: pull.at(frame),
+                    radius: *radius,
+                }),
+                Force::Wind { velocity, drag, depth } => forces.local.push(Local::Wind {
+                    velocity: velocity.at(frame).into(),
+                    drag: drag.at(frame),
+                    depth: depth.unwrap_or_else(|| scene.cell()),
+                    cell: scene.cell(),
+                }),
             }
         }
         forces
@@ -49,14 +57,14 @@ impl Forces {
         !self.local.is_empty()
     }
 
-    /// Acceleration by the forces that vary in space, for liquid of velocity v at x.
-    pub fn local(&self, x: &Vec3, v: &Vec3) -> Vec3 {
-        self.local.iter().map(|f| f.acceleration(x, v)).sum()
+    /// Acceleration by the forces that vary in space, for liquid of velocity v at x, `depth` metres below the surface.
+    pub fn local(&self, x: &Vec3, v: &Vec3, depth: f64) -> Vec3 {
+        self.local.iter().map(|f| f.acceleration(x, v, depth)).sum()
     }
 }
 
 impl Local {
-    fn acceleration(&self, x: &Vec3, v: &Vec3) -> Vec3 {
+    fn acceleration(&self, x: &Vec3, v: &Vec3, below: f64) -> Vec3 {
         match self {
             Local::Vortex { centre, axis, strength, radius } => {
                 let arm = x - centre;
@@ -71,9 +79,32 @@ impl Local {
                 let r = to.norm();
                 if r > 0.0 && r < *radius { to * (strength / r) } else { Vec3::zeros() }
             }
-            Local::Wind { velocity, drag } => (velocity - v) * *drag,
+            Local::Curve { points, strength, pull, radius } => {
+                let (to, along) = to_curve(points, x);
+                let share = to.norm() / radius;
+                if share >= 1.0 {
+                    return Vec3::zeros();
+                }
+                along * (strength * (1.0 - share * share)) + to * (4.0 * pull * (1.0 - share) / radius)
+            }
+            Local::Wind { velocity, drag, depth, cell } => {
+                // A face is the middle of a layer of one cell; the share of it that the wind reaches.
+                let share = ((depth - below) / cell + 0.5).clamp(0.0, 1.0);
+                (velocity - v) * (drag * share)
+            }
         }
     }
+}
+
+/// The way from x to the nearest point of a curve, and the curve's direction there.
+fn to_curve(points: &[Vec3], x: &Vec3) -> (Vec3, Vec3) {
+    let of_line = |line: &[Vec3]| {
+        let along = line[1] - line[0];
+        let t = ((x - line[0]).dot(&along) / along.norm_squared().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        (line[0] + along * t - x, along.try_normalize(0.0).unwrap_or_else(Vec3::zeros))
+    };
+    let nearer = |a: &(Vec3, Vec3), b: &(Vec3, Vec3)| a.0.norm_squared().total_cmp(&b.0.norm_squared());
+    points.windows(2).map(of_line).min_by(nearer).unwrap_or_else(|| (Vec3::repeat(f64::MAX), Vec3::zeros()))
 }
 
 #[cfg(test)]
@@ -91,9 +122,38 @@ mod tests {
         };
         let scene = Scene { forces: vec![vortex], ..Scene::default() };
         let forces = Forces::at(&scene, 1.0);
-        let at = |x: f64| forces.local(&Vec3::new(x, 7.0, 0.0), &Vec3::zeros());
+        let at = |x: f64| forces.local(&Vec3::new(x, 7.0, 0.0), &Vec3::zeros(), 0.0);
         assert!((at(0.5) - Vec3::new(0.0, 0.0, -3.0)).norm() < 1e-15);
         assert!((at(0.25).norm() - 1.5).abs() < 1e-15 && at(1.2).norm() == 0.0 && at(0.0).norm() == 0.0);
         assert_eq!(forces.uniform, Vec3::new(0.0, -9.81, 0.0));
+    }
+
+    #[test]
+    fn a_curve_drives_along_itself_and_draws_to_itself() {
+        let curve = Force::Curve {
+            points: vec![[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]],
+            strength: 2.0.into(),
+            pull: 3.0.into(),
+            radius: 0.2,
+        };
+        let forces = Forces::at(&Scene { forces: vec![curve], ..Scene::default() }, 1.0);
+        let at = |x: f64, y: f64| forces.local(&Vec3::new(x, y, 0.0), &Vec3::zeros(), 1.0);
+        assert!((at(0.5, 0.0) - Vec3::new(2.0, 0.0, 0.0)).norm() < 1e-12);
+        assert!((at(1.0, 0.6) - Vec3::new(0.0, 2.0, 0.0)).norm() < 1e-12);
+        // Half-way out the drive is three quarters and the pull is greatest.
+        assert!((at(0.5, -0.1) - Vec3::new(1.5, 3.0, 0.0)).norm() < 1e-12);
+        assert_eq!(at(0.5, 0.21), Vec3::zeros());
+    }
+
+    #[test]
+    fn wind_drags_the_surface_and_not_the_deep() {
+        let wind =
+            Force::Wind { velocity: Keyed::Constant([4.0, 0.0, 0.0]), drag: 0.5.into(), depth: Some(0.2) };
+        let scene = Scene { forces: vec![wind], ..Scene::default() };
+        let forces = Forces::at(&scene, 1.0);
+        let at = |depth: f64| forces.local(&Vec3::zeros(), &Vec3::new(1.0, 0.0, 0.0), depth).x;
+        let h = scene.cell();
+        assert_eq!((at(0.0), at(0.2 + 0.51 * h)), (1.5, 0.0));
+        assert!((at(0.2) - 0.75).abs() < 1e-12);
     }
 }

@@ -45,8 +45,8 @@ impl Outflow<'_> {
     }
 }
 
-/// Acceleration from position and velocity.
-pub type ForceField<'a> = dyn Fn(&Vec3, &Vec3) -> Vec3 + Sync + 'a;
+/// Acceleration from position, velocity and depth below the free surface, m; spray has none.
+pub type ForceField<'a> = dyn Fn(&Vec3, &Vec3, f64) -> Vec3 + Sync + 'a;
 
 /// What the world does during one substep.
 pub struct Step<'a> {
@@ -56,7 +56,7 @@ pub struct Step<'a> {
     pub solids: &'a Solids,
     /// Acceleration that is the same everywhere, m/s².
     pub gravity: Vec3,
-    /// Further acceleration at a point and velocity of the liquid there, m/s².
+    /// Further acceleration at a point, for the velocity and depth of the liquid there, m/s².
     pub force: Option<&'a ForceField<'a>>,
     /// Surface tension, N/m.
     pub tension: f64,

@@ -437,7 +437,7 @@ impl FrameWork<'_> {
         let outflows = swallow.iter().zip(&depths);
         let outflows: Vec<Outflow> =
             outflows.map(|(p, distance)| Outflow { distance, bounds: p.bounds() }).collect();
-        let local = |x: &Vec3, v: &Vec3| forces.local(x, v);
+        let local = |x: &Vec3, v: &Vec3, depth: f64| forces.local(x, v, depth);
         let world = Step {
             dt,
             solids: &solids,

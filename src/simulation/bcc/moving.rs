@@ -157,7 +157,8 @@ impl Bcc {
             let n = lattice.dual_edge(f).normalize();
             let local = step.force.map_or(Vec3::zeros(), |force| {
                 let x = lattice.face_crossing(f);
-                force(&x, &field.sample(&x))
+                let depth = lattice.faces.cells[f].map(|c| liquid.get(c as usize).map_or(0.0, |d| -d));
+                force(&x, &field.sample(&x), (0.5 * (depth[0] + depth[1])).max(0.0))
             });
             *u += step.dt * (step.gravity + local).dot(&n);
         });

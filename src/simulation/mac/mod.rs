@@ -12,11 +12,13 @@
 
 mod attributes;
 mod band;
+mod calm;
 mod filling;
 mod moving;
 mod output;
 mod saving;
 mod skin;
+mod spray;
 mod thick;
 mod trouble;
 mod volumes;
@@ -352,17 +354,18 @@ impl Liquid for Mac {
     }
 
     fn finish(&mut self, step: &Step) -> Result<()> {
+        let (transfer, keeps) = (self.options.transfer.over(step.dt), self.keeps(step.dt));
         let State { grid, particles, .. } = &mut self.next;
-        let transfer = self.options.transfer.over(step.dt);
-        grid_to_particles(grid, &self.before, particles, &self.takes_part, transfer);
-        thick::calm(grid, particles, &self.takes_part, transfer, &self.fade);
+        grid_to_particles(grid, &self.before, particles, &self.takes_part, transfer, &keeps);
         let position = &particles.position;
         particles.velocity.par_iter_mut().enumerate().filter(|(p, _)| !self.takes_part[*p]).for_each(
             |(p, v)| {
-                let force = step.force.map_or(Vec3::zeros(), |f| f(&position[p], v));
+                let force = step.force.map_or(Vec3::zeros(), |f| f(&position[p], v, 0.0));
                 *v += (step.gravity + force) * step.dt;
             },
         );
+        self.gather_spray(step);
+        let particles = &mut self.next.particles;
         if let Some(age) = self.options.columns.find("age") {
             let rows = particles.carried.par_chunks_mut(particles.stride);
             rows.for_each(|row| row[age.start] += step.dt as f32);

@@ -300,18 +300,23 @@ fn cut_sinks(tiles: &Tiles, phi: &mut [f64], step: &Step) {
 
 /// Add a force that varies in space to the faces of the grid.
 pub(super) fn apply_force(grid: &mut MacGrid, force: &ForceField, dt: f64) {
-    let tiles = &grid.tiles;
+    let (tiles, liquid) = (&grid.tiles, &grid.liquid);
     let source = grid.velocity.clone();
     for (axis, velocity) in grid.velocity.iter_mut().enumerate().take(tiles.axes()) {
         velocity.par_chunks_mut(tiles.volume()).enumerate().for_each_init(
-            VelocityPatch::default,
-            |u, (t, part)| {
+            <(VelocityPatch, Patch)>::default,
+            |(u, near), (t, part)| {
                 u.load(tiles, &source, tiles.coords()[t], 1);
+                near.load(tiles, liquid, tiles.coords()[t], 1, tiles.h());
                 for (l, value) in part.iter_mut().enumerate() {
                     let cell = tiles.cell(t * tiles.volume() + l);
+                    let mut below = cell;
+                    below[axis] -= 1;
+                    let depth = (-0.5 * (near.get(cell) + near.get(below))).max(0.0);
                     let g = Vec3::new(cell[0] as f64, cell[1] as f64, cell[2] as f64)
                         + crate::field::face_offset(axis, tiles.is_flat());
-                    *value += dt * force(&(tiles.origin() + g * tiles.h()), &u.sample(&g))[axis];
+                    let x = tiles.origin() + g * tiles.h();
+                    *value += dt * force(&x, &u.sample(&g), depth)[axis];
                 }
             },
         );

@@ -25,9 +25,9 @@
 
 use super::Mac;
 use super::filling::NEAR;
+use super::spray::radius_of;
 use crate::error::Result;
 use crate::grid::{Patch, SIDE, Tiles, wall_closing};
-use crate::math::elementary::cbrt;
 use crate::math::{Mat3, Vec3, principal_axes};
 use crate::surface::continue_from_own_side;
 use rayon::prelude::*;
@@ -148,7 +148,7 @@ impl Mac {
             near.filter(|q| *q != p && takes_part[*q]).map(|q| particles.position[q] - x).collect();
         let close = near.iter().filter(|d| d.norm() < REACH * h).count();
         let others: Vec<Vec3> = near.into_iter().filter(|d| d.norm() < far).collect();
-        let radius = cbrt(0.75 / std::f64::consts::PI * particles.volume[p] as f64);
+        let radius = radius_of(particles.volume[p] as f64);
         let clump = (is_drop && close >= COMPANY).then_some(Member { position: x, radius, reach: REACH * h });
         if others.len() < FEW {
             return clump;

@@ -17,15 +17,15 @@
 use super::attributes::Thickness;
 use super::{Mac, MacOptions, WALL_LAYERS};
 use crate::error::{Error, Result};
-use crate::field::{NearPatch, Particles, Solids};
+use crate::field::{Particles, Solids};
 use crate::grid::{Tiles, extend_average};
 use crate::linalg::SolveInfo;
-use crate::math::{Vec3, elementary};
+use crate::math::elementary;
 use crate::scene::Flow;
 use crate::simulation::liquid::Step;
 use crate::solver::mac::{
-    Held, MacGrid, NEGLIGIBLE, PressureOptions, Projected, Transfer, ViscosityOptions, constrain, creep,
-    diffuse, project,
+    Held, MacGrid, NEGLIGIBLE, PressureOptions, Projected, ViscosityOptions, constrain, creep, diffuse,
+    project,
 };
 use rayon::prelude::*;
 
@@ -186,39 +186,4 @@ fn choose(flow: Flow, stiffness: f64, solids: &Solids) -> (bool, String) {
         Flow::Splashy => format!("splashy: {solve}; μΔt/ρh² is {stiffness:.2}"),
     };
     (together, why)
-}
-
-/// Take from the particles what they differ from the grid, as far as viscosity would.
-pub(super) fn calm(
-    grid: &MacGrid,
-    particles: &mut Particles,
-    takes_part: &[bool],
-    transfer: Transfer,
-    fade: &[f32],
-) {
-    if fade.is_empty() || transfer == Transfer::Apic {
-        return;
-    }
-    let tiles = &grid.tiles;
-    let of_tile = |patch: &mut NearPatch, t: usize| -> Vec<Vec3> {
-        let range = particles.of_tile(tiles, t);
-        if range.is_empty() {
-            return Vec::new();
-        }
-        patch.load(tiles, &grid.velocity, tiles.coords()[t], 1);
-        let one = |p: usize| {
-            let (x, v) = (&particles.position[p], particles.velocity[p]);
-            match tiles.locate(tiles.cell_at(x)) {
-                Some(place) if takes_part[p] => {
-                    let u = patch.sample(&tiles.to_grid(x));
-                    u + (v - u) * fade[place] as f64
-                }
-                _ => v,
-            }
-        };
-        range.map(one).collect()
-    };
-    let calmed: Vec<Vec<Vec3>> =
-        (0..tiles.len()).into_par_iter().map_init(NearPatch::default, of_tile).collect();
-    particles.velocity = calmed.concat();
 }

@@ -13,6 +13,7 @@ mod drop;
 mod honey;
 mod lattice;
 mod measure;
+mod poisson;
 mod pour;
 mod splash;
 pub mod stokes;
@@ -94,7 +95,8 @@ impl Effort {
 type Case = fn(Effort, &Cancel) -> Result<Vec<Figure>>;
 
 /// The cases of the simulator `mac`, in the order in which they are run.
-const MAC: [(&str, Case); 9] = [
+const MAC: [(&str, Case); 10] = [
+    ("curved-boundaries", poisson::curved_boundaries),
     ("still-tank", basin::still_tank),
     ("still-cup", basin::still_cup),
     ("free-fall", drop::free_fall),

@@ -105,6 +105,17 @@ pub struct Block {
     known: [Vec<u8>; 3],
 }
 
+/// The pressure solve of a block before it is done.
+pub(crate) struct Equations {
+    weights: Weights,
+    velocity: [Vec<f64>; 3],
+    /// The number of each cell in the graph; [`AIR`] if it has none.
+    pub numbers: Vec<u32>,
+    pub graph: FaceGraph,
+    /// For each face of the graph its axis, its place, and whether it is counted against the axis.
+    pub places: Vec<(usize, usize, bool)>,
+}
+
 /// More cells than this have no number of 32 bits for each of their faces.
 const MAX_CELLS: usize = 1 << 30;
 
@@ -285,6 +296,20 @@ impl Block {
     /// Project the velocities so that liquid keeps its volume and does not enter solids. Returns also
     /// the number of unknowns. After an error the fields are as they were.
     pub fn project(&mut self, options: &BlockOptions, cancel: &Cancel) -> Result<(Projection, usize)> {
+        let Equations { weights, velocity, numbers, mut graph, places } = self.equations(options)?;
+        let unknowns = graph.cells();
+        let mut p = self.first_guess(&weights, &numbers, unknowns, options.scheme)?;
+        cancel.check()?;
+        let scale = options.dt / self.reference_density();
+        let report = pressure::project(&mut graph, scale, &mut p, options.tolerance, cancel)?;
+        self.velocity = velocity;
+        self.write_velocity(&weights, &graph, &places, &numbers)?;
+        self.write_pressure(&weights, &numbers, &p, options.scheme)?;
+        Ok((report, unknowns))
+    }
+
+    /// What a solve is about to solve; its right-hand side may be changed to one that no velocity gives.
+    pub(crate) fn equations(&self, options: &BlockOptions) -> Result<Equations> {
         self.check(options)?;
         let weights = match options.scheme {
             Scheme::Area => Weights::area(self)?,
@@ -296,15 +321,8 @@ impl Block {
         }
         let numbers = self.number_cells(&weights)?;
         let unknowns = numbers.iter().filter(|n| **n != AIR).count();
-        let (mut graph, places) = self.build(&weights, &velocity, &numbers, unknowns, options);
-        let mut p = self.first_guess(&weights, &numbers, unknowns, options.scheme)?;
-        cancel.check()?;
-        let scale = options.dt / self.reference_density();
-        let report = pressure::project(&mut graph, scale, &mut p, options.tolerance, cancel)?;
-        self.velocity = velocity;
-        self.write_velocity(&weights, &graph, &places, &numbers)?;
-        self.write_pressure(&weights, &numbers, &p, options.scheme)?;
-        Ok((report, unknowns))
+        let (graph, places) = self.build(&weights, &velocity, &numbers, unknowns, options);
+        Ok(Equations { weights, velocity, numbers, graph, places })
     }
 
     fn check(&self, options: &BlockOptions) -> Result<()> {

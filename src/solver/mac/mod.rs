@@ -18,6 +18,7 @@ mod transfer;
 mod viscosity;
 mod walls;
 
+pub(crate) use block::Equations;
 pub use block::{Block, BlockField, BlockOptions, Place, Scheme};
 pub use bodies::{Afloat, Bodies, Carried, Contact};
 pub use drag::wall_drag;

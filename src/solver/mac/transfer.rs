@@ -93,13 +93,15 @@ fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: us
 }
 
 /// Give the particles for which `takes_part` holds the velocity of the grid. `before` is the grid's
-/// velocity when the particles were last spread on it.
+/// velocity when the particles were last spread on it. `keeps` is the share of what particles of a cell differ
+/// from the grid that is left to them, besides the blend of FLIP; all of it if empty.
 pub fn grid_to_particles(
     grid: &MacGrid,
     before: &[Vec<f64>; 3],
     particles: &mut Particles,
     takes_part: &[bool],
     transfer: Transfer,
+    keeps: &[f32],
 ) {
     let tiles = &grid.tiles;
     let ranges: Vec<_> = (0..tiles.len()).map(|t| particles.of_tile(tiles, t)).collect();
@@ -120,12 +122,14 @@ pub fn grid_to_particles(
         if let Transfer::Flip { .. } = transfer {
             old.load(tiles, before, tiles.coords()[t], 1);
         }
+        let keep_at = |x: &Vec3| keeps[t * tiles.volume() + tiles.split(tiles.cell_at(x)).1] as f64;
         for (i, p) in range.enumerate().filter(|(_, p)| takes_part[*p]) {
             let g = tiles.to_grid(&position[p]);
             match transfer {
                 Transfer::Flip { blend } => {
                     let (u, was) = (now.sample(&g), old.sample(&g));
-                    velocity[i] = (velocity[i] + u - was) * blend + u * (1.0 - blend);
+                    let kept = if keeps.is_empty() { blend } else { blend * keep_at(&position[p]) };
+                    velocity[i] = u + (velocity[i] - was) * kept;
                 }
                 Transfer::Apic => {
                     let (u, rows) = now.sample_gradient(&g);
@@ -178,7 +182,7 @@ mod tests {
         particles_to_grid(&mut grid, &particles, &all);
         let before = grid.velocity.clone();
         let was = particles.clone();
-        grid_to_particles(&grid, &before, &mut particles, &all, Transfer::Apic);
+        grid_to_particles(&grid, &before, &mut particles, &all, Transfer::Apic, &[]);
         let mut checked = 0;
         for p in 0..particles.len() {
             // Only where all faces round the particle lie inside the cloud.
@@ -201,7 +205,7 @@ mod tests {
             let known = particles_to_grid(&mut grid, &particles, &all);
             assert!(known[0].contains(&1) && (!flat || known[2].iter().all(|k| *k == 0)));
             let (before, was) = (grid.velocity.clone(), particles.velocity.clone());
-            grid_to_particles(&grid, &before, &mut particles, &all, Transfer::Flip { blend: 1.0 });
+            grid_to_particles(&grid, &before, &mut particles, &all, Transfer::Flip { blend: 1.0 }, &[]);
             assert!(particles.velocity.iter().zip(&was).all(|(a, b)| (a - b).norm() < 1e-14));
         }
     }
