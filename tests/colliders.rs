@@ -69,7 +69,8 @@ fn the_bunny_is_a_body() {
 #[test]
 fn models_of_many_sizes_have_the_distances_of_their_nearest_points() {
     // The bunny, and at more sizes whatever meshes a folder holds: MENISCUS_MODELS=FOLDER.
-    let mut models = vec![("bunny".to_string(), include_bytes!("../examples/scenes/models/bunny.obj").to_vec())];
+    let mut models =
+        vec![("bunny".to_string(), include_bytes!("../examples/scenes/models/bunny.obj").to_vec())];
     let folder = std::env::var("MENISCUS_MODELS").ok();
     let sizes: &[f64] = if folder.is_some() { &[64.0, 128.0, 256.0, 512.0] } else { &[64.0, 160.0] };
     for entry in folder.iter().flat_map(|f| std::fs::read_dir(f).expect("a folder of models")) {
@@ -128,7 +129,8 @@ fn a_cup_holds_what_it_holds_and_a_leaf_has_a_plate_on_either_side() {
         // Behind the wall there is solid for twice the half thickness, and beyond it the distance to that.
         if radius > 0.0355 && x.y > 0.01 && x.y < 0.08 {
             let behind = radius - 0.035;
-            let exact = if behind < 2.0 * half { -behind.min(2.0 * half - behind) } else { behind - 2.0 * half };
+            let exact =
+                if behind < 2.0 * half { -behind.min(2.0 * half - behind) } else { behind - 2.0 * half };
             assert!((d - exact).abs() < 2.0 * sag, "{x:?} {d} {exact}");
         }
     }

@@ -234,7 +234,8 @@ fn a_cup_without_thickness_is_emptied_over_its_lip_alone() {
         let pose = &sim.collider_poses()[0];
         let [w, x, y, z] = pose.rotate_quaternion_wxyz;
         let turn = nalgebra::UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(w, x, y, z));
-        let local = |p: &meniscus::math::Vec3| turn.inverse() * (p - meniscus::math::Vec3::from(pose.translate));
+        let local =
+            |p: &meniscus::math::Vec3| turn.inverse() * (p - meniscus::math::Vec3::from(pose.translate));
         let particles = sim.particles();
         let all = particles.id.iter().copied().zip(particles.position.iter().map(local));
         all.collect::<std::collections::HashMap<_, _>>()

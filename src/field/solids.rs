@@ -45,7 +45,13 @@ struct Placed {
 
 impl Placed {
     fn new(solid: Solid) -> Self {
-        Self { bounds: solid.bounds(), thin: solid.shape.is_thin(), solid: Arc::new(solid), whole: None, body: None }
+        Self {
+            bounds: solid.bounds(),
+            thin: solid.shape.is_thin(),
+            solid: Arc::new(solid),
+            whole: None,
+            body: None,
+        }
     }
 }
 

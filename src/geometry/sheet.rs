@@ -128,7 +128,11 @@ mod tests {
             let (out, half) = (Vec3::new((turn * s).cos(), 0.0, (turn * s).sin()), 0.5 * turn * s);
             [-0.2, 0.2].map(|w| out + (out * half.cos() + Vec3::y() * half.sin()) * w)
         };
-        for mesh in [strip(&|s| [0.0, 1.0].map(|z| Vec3::new(s, 0.0, z)), false), strip(&wave, false), strip(&band, true)] {
+        for mesh in [
+            strip(&|s| [0.0, 1.0].map(|z| Vec3::new(s, 0.0, z)), false),
+            strip(&wave, false),
+            strip(&band, true),
+        ] {
             assert!(away(&mesh).iter().all(|n| *n == Vec3::zeros()));
         }
         // Half a pipe of the same strip has one.

@@ -99,7 +99,9 @@ impl MeshDistance {
             cancel.check()?;
             tiles.for_each(&mut field, |t, part| {
                 let inside = &inside[t * part.len()..];
-                part.iter_mut().zip(inside).for_each(|(d, i)| *d *= if *i { -params.cell } else { params.cell });
+                part.iter_mut()
+                    .zip(inside)
+                    .for_each(|(d, i)| *d *= if *i { -params.cell } else { params.cell });
             });
         }
         let backing = if thin { backing(mesh, &edges, params.backing) } else { None };

@@ -132,9 +132,8 @@ impl<const N: usize> BlockCsr<N> {
     fn row_products(&self, [i, j]: [usize; 2], x: &[f64]) -> [[f64; N]; 2] {
         let mut sums = [[0.0; N]; 2];
         let ([p, q], both) = ([self.span(i), self.span(j)], self.span(i).len().min(self.span(j).len()));
-        let [first, second] = [p.start, q.start].map(|k| {
-            self.columns[k..k + both].iter().zip(&self.values[k..k + both])
-        });
+        let [first, second] =
+            [p.start, q.start].map(|k| self.columns[k..k + both].iter().zip(&self.values[k..k + both]));
         for ((c, block), (d, other)) in first.zip(second) {
             add_product(&mut sums[0], block, *c, x);
             add_product(&mut sums[1], other, *d, x);

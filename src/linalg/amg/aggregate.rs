@@ -9,10 +9,10 @@
 //! Matching is sequential inside blocks of a fixed number of rows and never crosses their borders: the
 //! blocks run in parallel and the result does not depend on the threads.
 
+use super::smoother::cut;
 use crate::linalg::accumulate::Accumulator;
 use crate::linalg::csr::Csr;
 use crate::math::CHUNK;
-use super::smoother::cut;
 use rayon::prelude::*;
 use std::ops::Range;
 

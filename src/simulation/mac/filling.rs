@@ -174,7 +174,8 @@ impl Mac {
                 let near = reach.contains(&x) && (inflow.distance)(&x) < tiles.h();
                 near && !self.is_bare(cell, place)
             };
-            let inside = |x: &Vec3, _: f64| (inflow.distance)(x) < 0.0 && is_before_sheets(step.solids, x, tiles.h());
+            let inside =
+                |x: &Vec3, _: f64| (inflow.distance)(x) < 0.0 && is_before_sheets(step.solids, x, tiles.h());
             let mut places = self.gaps(wants, inside);
             let most = (inflow.budget / volume).round();
             if (places.len() as f64) > most {
