@@ -11,8 +11,10 @@
 mod cases;
 mod jet;
 mod plane;
+mod space;
 
 pub use plane::problem;
+pub use space::{REFERENCE, SPACE, run_space};
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -68,7 +70,7 @@ fn published() -> Result<Published> {
 
 /// The names of the tables.
 pub fn tables() -> Vec<&'static str> {
-    CASES.iter().map(|c| c.table).collect()
+    CASES.iter().map(|c| c.table).chain([SPACE]).collect()
 }
 
 /// The grids of a table.
@@ -91,6 +93,9 @@ pub fn case(table: &str) -> Result<&'static Case> {
 pub fn run(table: &str, n: usize, form: Form, cancel: &Cancel) -> Result<Vec<Row>> {
     if !(8..=4096).contains(&n) {
         return Err(Error::invalid("n", format!("{n} cells a side; 8 to 4096 are possible")));
+    }
+    if table == SPACE {
+        return run_space(&[n], REFERENCE, cancel);
     }
     let case = case(table)?;
     let found = plane::errors(case, n, form, cancel)?;
