@@ -27,7 +27,7 @@
 //!     S⁻¹ ≈ 2μΔt/(ρh²) + (D M⁻¹ Dᵀ)⁻¹,       the second by a cycle of the multigrid of pressure
 //! ```
 //!
-//! **Walls that slide.** Viscosity alone takes such a wall for a surface, so what keeps liquid out of it is the
+//! **Walls that slide.** Viscosity alone takes a wall along which liquid slides for a surface, so what keeps liquid out of it is the
 //! pressure of the cells along it, and S of these is no longer like 1/2μ but like the answer of a free body to a push:
 //! the longer the wave along the wall, the softer, up to rigid motion. So what flows out of cells gets a price that the
 //! solution never pays (the augmented Lagrangian of [FG83]): with G = γ a cell, and b what a cell must balance,
@@ -37,7 +37,7 @@
 //! ```
 //!
 //! With γ as large as S⁻¹ is inside, all of S lies within a factor of three of it, and A becomes that of a liquid
-//! that is a little hard to compress, which the cycle knows on all its levels. The price is computed from D in f64;
+//! that is a little hard to compress, which the cycle knows on all its levels. Walls that stick gain as well. The price is computed from D in f64;
 //! the rows of the cycle, in which it is rounded, only precondition.
 //!
 //! Rows of momentum are divided by what
@@ -117,15 +117,12 @@ pub fn creep(
     d.rows.multiply(system.start(), &mut carried);
     let balance: Vec<f64> = d.cells.iter().zip(&carried).map(|(c, s)| s + missing[*c as usize]).collect();
     let mut b = system.rhs().to_vec();
-    // Walls along which liquid slides are held by pressure alone, unless what flows into them has its price.
-    let slides = solids.walls().any(|w| !w.stick);
-    let gamma = if slides { viscous.clone() } else { Vec::new() };
-    let pressed = if slides { Some(system.pressed(d.press(grid, &wet, &gamma))?) } else { None };
-    if slides {
-        let priced: Vec<f64> = balance.iter().zip(&gamma).map(|(b, g)| b * g).collect();
-        d.transposed.add_to(&priced, &mut b);
-        viscous.iter_mut().zip(&gamma).for_each(|(v, g)| *v += g);
-    }
+    // What flows out of cells has its price.
+    let gamma = viscous.clone();
+    let pressed = system.pressed(d.press(grid, &wet, &gamma))?;
+    let priced: Vec<f64> = balance.iter().zip(&gamma).map(|(b, g)| b * g).collect();
+    d.transposed.add_to(&priced, &mut b);
+    viscous.iter_mut().zip(&gamma).for_each(|(v, g)| *v += g);
     b.iter_mut().zip(&inverse).for_each(|(b, i)| *b *= i);
     b.extend(&balance);
     let mut labels = vec![u32::MAX; n];
@@ -146,12 +143,11 @@ pub fn creep(
         field: [wet.tiles.field(0.0), wet.tiles.field(0.0)],
     };
     let saddle = Saddle { system: &system, divergence: &d, inverse: &inverse, gamma: &gamma };
-    let inner = pressed.as_ref().unwrap_or(&system);
     let mut x = start(&saddle, &b);
     let mut triangle = Triangle {
         saddle: &saddle,
-        system: inner,
-        cycle: inner.preconditioner()?,
+        system: &pressed,
+        cycle: pressed.preconditioner()?,
         schur,
         r: vec![0.0; n],
         flow: vec![0.0; m],
@@ -186,7 +182,7 @@ struct Saddle<'a> {
     system: &'a ViscousSystem,
     divergence: &'a Divergence,
     inverse: &'a [f64],
-    /// γ of each cell; empty if nothing has a price.
+    /// γ of each cell.
     gamma: &'a [f64],
 }
 
@@ -200,12 +196,8 @@ impl LinearOperator for Saddle<'_> {
         let ((u, p), (v, q)) = (x.split_at(n), y.split_at_mut(n));
         self.system.operator().apply(u, v);
         self.divergence.rows.multiply(u, q);
-        if self.gamma.is_empty() {
-            self.divergence.transposed.add_to(p, v);
-        } else {
-            let priced: Vec<f64> = (0..q.len()).map(|k| p[k] + self.gamma[k] * q[k]).collect();
-            self.divergence.transposed.add_to(&priced, v);
-        }
+        let priced: Vec<f64> = (0..q.len()).map(|k| p[k] + self.gamma[k] * q[k]).collect();
+        self.divergence.transposed.add_to(&priced, v);
         v.par_iter_mut().with_min_len(4096).zip(self.inverse).for_each(|(v, i)| *v *= i);
     }
 }
@@ -234,7 +226,7 @@ impl Schur<'_> {
 /// The inverse of the block triangle.
 struct Triangle<'a, C: Preconditioner> {
     saddle: &'a Saddle<'a>,
-    /// A, or A + DᵀG D where it is rounded.
+    /// A + DᵀG D, rounded.
     system: &'a ViscousSystem,
     cycle: C,
     schur: Schur<'a>,
