@@ -212,12 +212,6 @@ impl ViscousSystem {
         self.weights.state[place][axis] >= weights::STUCK
     }
 
-    /// The piece of liquid that each unknown belongs to, and their number; those of fewer than `least` unknowns do
-    /// not count and have [`crate::grid::NONE`]. Pieces are joined by stress.
-    pub(in crate::solver::mac) fn pieces(&self, least: usize) -> (Vec<u32>, usize) {
-        self.rows.pieces(least)
-    }
-
     /// World position of an unknown.
     pub fn position(&self, row: usize) -> Vec3 {
         let f = self.rows.faces[row];
