@@ -199,7 +199,10 @@ fn the_matrix_is_mass_and_stress() {
         matrix.apply(&x, &mut y);
         let other = system.apply_by_stress(&x);
         let largest = vector::max_norm(&y);
-        assert!(matrix.rows() > 200 && y.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-13 * largest));
+        // Beside walls that hold liquid an entry is the sum of two weights, rounded once more to f32.
+        let rounding = if stick { 5e-7 } else { 1e-13 };
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < rounding * largest;
+        assert!(matrix.rows() > 200 && y.iter().zip(&other).all(near));
     }
 }
 
@@ -225,7 +228,7 @@ fn a_huge_step_is_stable_and_a_finer_grid_takes_as_many_iterations() {
     println!("iterations {all:?}");
     // The drop hangs on its wall by a small patch: about which it swings, and which coarse cells see larger
     // than it is. A thicker liquid takes more iterations for that, but a finer grid does not.
-    assert!(all.iter().all(|n| *n < 80), "{all:?}");
+    assert!(all.iter().all(|n| *n < 30), "{all:?}");
     assert!((0..4).all(|k| all[k].abs_diff(all[4 + k]) <= 8), "{all:?}");
 }
 
@@ -295,10 +298,9 @@ fn poiseuille_flow_in_a_turned_channel_is_parabolic() {
     let pull = Vec3::new(TILT[0], TILT[1], 0.0) * 50.0;
     let e = steady_errors(channel, poiseuille, poiseuille, pull, middle);
     println!("Poiseuille {e:?}");
-    // The error is that of the rows beside the walls, which do not always see both parts of the shear: it
-    // falls faster than the cells, but not as their square.
-    assert!((e[0] / e[2]).log2() / 2.0 > 1.25, "{e:?}");
-    assert!(e[0] < 2e-3 && e[2] < 3.5e-4, "{e:?}");
+    // The error of a wall that is cut at random is not smooth from grid to grid: the mean of two doublings.
+    assert!((e[0] / e[2]).log2() / 2.0 > 1.8, "{e:?}");
+    assert!(e[0] < 3.2e-3 && e[2] < 2.5e-4, "{e:?}");
 }
 
 #[test]

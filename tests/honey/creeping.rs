@@ -205,3 +205,27 @@ fn one_solve_takes_few_iterations_from_thin_to_thick_liquid() {
         }
     }
 }
+
+#[test]
+fn one_solve_takes_few_iterations_along_round_walls_that_slide() {
+    let still: fn(&Vec3) -> Vec3 = |_| Vec3::zeros();
+    let wild = |x: &Vec3| Vec3::new((31.0 * x.y).sin(), (17.0 * x.z).cos(), (23.0 * x.x + x.y).sin());
+    let bowl: fn(&Vec3) -> f64 = |x| 0.42 - (x - Vec3::repeat(0.5)).norm();
+    let dish: fn(&Vec3) -> f64 = |x| 0.42 - (x - Vec3::repeat(0.5)).xy().norm();
+    let slope: fn(&Vec3) -> f64 = |x| (on_slope(x)[1] - 0.1).min(0.45 - (x.x - 0.5).abs());
+    for (name, shape, sizes) in
+        [("dish", dish, [24.0, 40.0]), ("slope", slope, [24.0, 40.0]), ("bowl", bowl, [12.0, 16.0])]
+    {
+        let (solids, flat) = (room(shape, still, false), name != "bowl");
+        let counts = sizes.map(|n| {
+            let h = 1.0 / n;
+            let grid = fill(tiles(0.0, 1.0, h, flat), &solids, |x| x.y - 0.55 + 0.1 * x.x, wild);
+            [1.0, 1e2, 1e4, 1e6].map(|stiffness| {
+                step(&mut grid.clone(), &solids, stiffness * h * h, true).1.expect("a solve").info.iterations
+            })
+        });
+        println!("{name}: {counts:?}");
+        assert!(counts.iter().flatten().all(|n| *n < 25), "{name}: {counts:?}");
+        assert!((0..4).all(|k| counts[0][k].abs_diff(counts[1][k]) <= 3), "{name}: {counts:?}");
+    }
+}

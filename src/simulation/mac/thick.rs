@@ -5,8 +5,7 @@
 //! pressure still lacks after the first projection ([`creep`]), and the second one finds next to nothing to do.
 //! `auto` looks at the greatest μΔt/ρh²: beyond 1 a step carries momentum over more than a cell, and what one
 //! solve does to the other shows. Along walls that slide it shows at once, as nothing but pressure keeps the
-//! liquid there; liquid that sticks is held by viscosity itself, and shows it later. Colliders along which it slides are
-//! left to two solves: there the one does not converge in reasonable time yet.
+//! liquid there; liquid that sticks is held by viscosity itself, and shows it later.
 //! A cell's viscosity is that of its particles, mixed by the rule of
 //! Arrhenius, ln μ = mean of ln μ_p: one stray drop of water does not make a cell of honey flow.
 //!
@@ -164,22 +163,16 @@ fn greatest(values: &[f64]) -> f64 {
 /// Whether pressure and viscosity are found in one solve, and why.
 fn choose(flow: Flow, stiffness: f64, solids: &Solids) -> (bool, String) {
     let slides = solids.walls().any(|w| !w.stick);
-    // Along sliding walls that cut the grid at all angles the one solve does not converge in reasonable time yet.
-    let round = solids.iter().any(|s| !s.wall.stick);
     let together = match flow {
         Flow::Thick => true,
         Flow::Splashy => false,
-        Flow::Auto => !round && stiffness > CREEPS[!slides as usize],
+        Flow::Auto => stiffness > CREEPS[!slides as usize],
     };
     let solve =
         if together { "pressure and viscosity in one solve" } else { "viscosity between two projections" };
     let why = match flow {
         Flow::Auto => {
-            let walls = match (round, slides) {
-                (true, _) => "a collider slides",
-                (false, true) => "the domain slides",
-                (false, false) => "walls stick",
-            };
+            let walls = if slides { "walls slide" } else { "walls stick" };
             format!("auto: {solve}, as {walls} and μΔt/ρh² is {stiffness:.2}")
         }
         Flow::Thick => format!("thick: {solve}; μΔt/ρh² is {stiffness:.2}"),

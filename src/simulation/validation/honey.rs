@@ -153,7 +153,7 @@ pub fn poiseuille(_: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
         pull: Vec3::new(TILT[0], TILT[1], 0.0) * 50.0,
         counts: |x| in_channel(x)[0].abs() < 0.25,
     };
-    steady("poiseuille", case, [2e-3, 7.5e-4, 3.5e-4], cancel)
+    steady("poiseuille", case, [3.2e-3, 8.5e-4, 2.5e-4], cancel)
 }
 
 /// c of the header: the mean of |u| within .9 of the block, of width 2 and height 1, under weight 1.

@@ -5,14 +5,18 @@
 //! liquid themselves, shares are taken from a distance on sub-boxes of 3/1024 m, and a share below 10⁻⁴ counts as none. The
 //! sample at the very centre of 4.5, where the formula has ln 0, is left out.
 //!
+//! Table 4.9, in space, is not met yet: with the velocity as printed the errors have another size ([`space`]).
+//!
 //! Gates: 1 % of every L1 and of every L∞ that converges, 10 % where L∞ is a single worst cut cell that does not (twice
 //! and one and a half times that on grids below 32²). Checked in tests/stokes.rs.
 
 mod cases;
 mod jet;
 mod plane;
+mod space;
 
 pub use plane::problem;
+pub use space::{REFERENCE, SPACE, run_space};
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -68,7 +72,7 @@ fn published() -> Result<Published> {
 
 /// The names of the tables.
 pub fn tables() -> Vec<&'static str> {
-    CASES.iter().map(|c| c.table).collect()
+    CASES.iter().map(|c| c.table).chain([SPACE]).collect()
 }
 
 /// The grids of a table.
@@ -91,6 +95,9 @@ pub fn case(table: &str) -> Result<&'static Case> {
 pub fn run(table: &str, n: usize, form: Form, cancel: &Cancel) -> Result<Vec<Row>> {
     if !(8..=4096).contains(&n) {
         return Err(Error::invalid("n", format!("{n} cells a side; 8 to 4096 are possible")));
+    }
+    if table == SPACE {
+        return run_space(&[n], REFERENCE, cancel);
     }
     let case = case(table)?;
     let found = plane::errors(case, n, form, cancel)?;

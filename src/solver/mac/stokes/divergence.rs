@@ -7,7 +7,7 @@
 use super::super::grid::{MacGrid, each_cell};
 use super::super::pressure::{Faces, Wet};
 use super::super::stencil::Stencil;
-use super::super::viscosity::ViscousSystem;
+use super::super::viscosity::{Press, ViscousSystem};
 use crate::error::Result;
 use crate::grid::{Halo, NONE, SIDE};
 use crate::linalg::Csr;
@@ -18,6 +18,8 @@ use rayon::prelude::*;
 struct Side {
     unknown: u32,
     open: f32,
+    /// Place of the cell whose lower face it is.
+    place: u32,
 }
 
 /// D, and the cells of its rows as places of the wet tiles.
@@ -42,7 +44,7 @@ impl Divergence {
                 if stencil.diagonal[s * v + l] == 0.0 {
                     return;
                 }
-                let mut sides = [Side { unknown: NONE, open: 0.0 }; 6];
+                let mut sides = [Side { unknown: NONE, open: 0.0, place: 0 }; 6];
                 let (mut any, mut surface) = (false, false);
                 for axis in 0..tiles.axes() {
                     let mut above = cell.map(|c| c as i32);
@@ -57,7 +59,7 @@ impl Divergence {
                         let unknown = system.number(place, axis);
                         any |= unknown != NONE;
                         surface |= unknown == NONE && !system.is_given(place, axis);
-                        sides[2 * axis + n] = Side { unknown, open };
+                        sides[2 * axis + n] = Side { unknown, open, place: place as u32 };
                     }
                 }
                 if any && !surface {
@@ -103,6 +105,19 @@ impl Divergence {
             }
         }
         stencil
+    }
+
+    /// What presses on the cells by γ, on the tiles of the grid.
+    pub(super) fn press(&self, grid: &MacGrid, wet: &Wet, gamma: &[f64]) -> Press {
+        let (tiles, v) = (&grid.tiles, grid.tiles.volume());
+        let mut press = Press { weight: tiles.field(0.0), open: tiles.field([0.0; 3]) };
+        for ((c, sides), gamma) in self.cells.iter().zip(&self.sides).zip(gamma) {
+            press.weight[wet.of[*c as usize / v] * v + *c as usize % v] = *gamma as f32;
+            for (n, side) in sides.iter().enumerate().filter(|(_, s)| s.unknown != NONE) {
+                press.open[side.place as usize][n / 2] = side.open;
+            }
+        }
+        press
     }
 
     /// The viscous part of S⁻¹: 2μΔt/(ρh²) where nothing is cut. Elsewhere it follows the diagonals of A, whose

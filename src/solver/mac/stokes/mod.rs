@@ -27,13 +27,25 @@
 //!     S⁻¹ ≈ 2μΔt/(ρh²) + (D M⁻¹ Dᵀ)⁻¹,       the second by a cycle of the multigrid of pressure
 //! ```
 //!
-//! and a correction for liquid that moves as a whole ([`rigid`]). Rows of momentum are divided by what
+//! **Walls that slide.** Viscosity alone takes a wall along which liquid slides for a surface, so what keeps liquid out of it is the
+//! pressure of the cells along it, and S of these is no longer like 1/2μ but like the answer of a free body to a push:
+//! the longer the wave along the wall, the softer, up to rigid motion. So what flows out of cells gets a price that the
+//! solution never pays (the augmented Lagrangian of [FG83]): with G = γ a cell, and b what a cell must balance,
+//!
+//! ```text
+//!     A + DᵀG D instead of A,    f + DᵀG b instead of f,    S⁻¹ + G instead of S⁻¹
+//! ```
+//!
+//! With γ as large as S⁻¹ is inside, all of S lies within a factor of three of it, and A becomes that of a liquid
+//! that is a little hard to compress, which the cycle knows on all its levels. Walls that stick gain as well. The price is computed from D in f64;
+//! the rows of the cycle, in which it is rounded, only precondition.
+//!
+//! Rows of momentum are divided by what
 //! the diagonal of A is where nothing is cut, so that all residuals are velocities and thin liquid beside thick
 //! counts as much. Checked by tests/honey.rs (`…_one_solve…`), against the dense solver of
 //! [`crate::solver::stokes`] and against exact layers.
 
 mod divergence;
-mod rigid;
 
 use super::grid::MacGrid;
 use super::multigrid::Multigrid;
@@ -45,10 +57,9 @@ use crate::field::Solids;
 use crate::linalg::{KrylovParams, LinearOperator, NullSpace, Preconditioner, SolveInfo, cg, fgmres, vector};
 use divergence::Divergence;
 use rayon::prelude::*;
-use rigid::Rigid;
 
 /// Relative residual of the inner solves, and the most steps of one.
-const INNER: (f64, usize) = (0.1, 12);
+const INNER: (f64, usize) = (0.1, 30);
 /// Directions that are kept.
 const RESTART: usize = 25;
 /// Iterations after which the solve is given up.
@@ -101,11 +112,20 @@ pub fn creep(
     cancel.check()?;
     let (n, m) = (system.faces().len(), d.cells.len());
     let inverse: Vec<f64> = (0..n).into_par_iter().map(|row| 1.0 / system.whole_diagonal(row)).collect();
-    let mut b: Vec<f64> = system.rhs().iter().zip(&inverse).map(|(b, i)| b * i).collect();
+    let mut viscous = d.viscous(&system);
     // What the unknowns carry now and what is missing to balance.
     let mut carried = vec![0.0; m];
     d.rows.multiply(system.start(), &mut carried);
-    b.extend(d.cells.iter().zip(&carried).map(|(c, s)| s + missing[*c as usize]));
+    let balance: Vec<f64> = d.cells.iter().zip(&carried).map(|(c, s)| s + missing[*c as usize]).collect();
+    let mut b = system.rhs().to_vec();
+    // What flows out of cells has its price.
+    let gamma = viscous.clone();
+    let pressed = system.pressed(d.press(grid, &wet, &gamma))?;
+    let priced: Vec<f64> = balance.iter().zip(&gamma).map(|(b, g)| b * g).collect();
+    d.transposed.add_to(&priced, &mut b);
+    viscous.iter_mut().zip(&gamma).for_each(|(v, g)| *v += g);
+    b.iter_mut().zip(&inverse).for_each(|(b, i)| *b *= i);
+    b.extend(&balance);
     let mut labels = vec![u32::MAX; n];
     let closed = multigrid.closed_labels(&wet.tiles);
     labels.extend(d.cells.iter().map(|c| closed[*c as usize]));
@@ -117,23 +137,20 @@ pub fn creep(
         null_space: (null_space.count() > 0).then_some(&null_space),
         ..KrylovParams::default()
     };
-    let mut schur = Schur {
-        viscous: d.viscous(&system),
+    let schur = Schur {
+        viscous,
         poisson: multigrid,
         cells: &d.cells,
         field: [wet.tiles.field(0.0), wet.tiles.field(0.0)],
     };
-    // Only what slides moves as a whole.
     cancel.check()?;
-    let slides = solids.walls().any(|w| !w.stick);
-    let rigid = if slides { Rigid::new(&system, &d, |r, z| schur.apply(r, z))? } else { None };
-    let saddle = Saddle { system: &system, divergence: &d, inverse: &inverse };
+    let saddle = Saddle { system: &system, divergence: &d, inverse: &inverse, gamma: &gamma };
     let mut x = start(&saddle, &b);
     let mut triangle = Triangle {
         saddle: &saddle,
-        cycle: system.preconditioner()?,
+        system: &pressed,
+        cycle: pressed.preconditioner()?,
         schur,
-        rigid,
         r: vec![0.0; n],
         flow: vec![0.0; m],
         inner: 0,
@@ -169,6 +186,8 @@ struct Saddle<'a> {
     system: &'a ViscousSystem,
     divergence: &'a Divergence,
     inverse: &'a [f64],
+    /// γ of each cell.
+    gamma: &'a [f64],
 }
 
 impl LinearOperator for Saddle<'_> {
@@ -180,15 +199,16 @@ impl LinearOperator for Saddle<'_> {
         let n = self.system.faces().len();
         let ((u, p), (v, q)) = (x.split_at(n), y.split_at_mut(n));
         self.system.operator().apply(u, v);
-        self.divergence.transposed.add_to(p, v);
-        v.par_iter_mut().with_min_len(4096).zip(self.inverse).for_each(|(v, i)| *v *= i);
         self.divergence.rows.multiply(u, q);
+        let priced: Vec<f64> = (0..q.len()).map(|k| p[k] + self.gamma[k] * q[k]).collect();
+        self.divergence.transposed.add_to(&priced, v);
+        v.par_iter_mut().with_min_len(4096).zip(self.inverse).for_each(|(v, i)| *v *= i);
     }
 }
 
-/// S⁻¹, but for rigid motions.
+/// S⁻¹.
 struct Schur<'a> {
-    /// 2μΔt/(ρh²) of each cell.
+    /// 2μΔt/(ρh²) of each cell, and γ.
     viscous: Vec<f64>,
     poisson: &'a mut Multigrid,
     cells: &'a [u32],
@@ -210,9 +230,10 @@ impl Schur<'_> {
 /// The inverse of the block triangle.
 struct Triangle<'a, C: Preconditioner> {
     saddle: &'a Saddle<'a>,
+    /// A + DᵀG D, rounded.
+    system: &'a ViscousSystem,
     cycle: C,
     schur: Schur<'a>,
-    rigid: Option<Rigid>,
     r: Vec<f64>,
     flow: Vec<f64>,
     inner: usize,
@@ -221,13 +242,13 @@ struct Triangle<'a, C: Preconditioner> {
 
 impl<C: Preconditioner> Preconditioner for Triangle<'_, C> {
     fn apply(&mut self, r: &[f64], z: &mut [f64]) {
-        let Saddle { system, divergence, inverse } = self.saddle;
+        let Saddle { divergence, inverse, .. } = self.saddle;
         let (r_u, r_p) = r.split_at(inverse.len());
         let (z_u, z_p) = z.split_at_mut(inverse.len());
         self.r.par_iter_mut().with_min_len(4096).zip(r_u).zip(*inverse).for_each(|((s, r), i)| *s = r / i);
         let params = KrylovParams { tolerance: INNER.0, max_iterations: INNER.1, ..KrylovParams::default() };
         z_u.fill(0.0);
-        match cg(system.operator(), &mut self.cycle, &self.r, z_u, &params, self.cancel) {
+        match cg(self.system.operator(), &mut self.cycle, &self.r, z_u, &params, self.cancel) {
             Ok(info) => self.inner += info.iterations,
             // A poor direction does no harm; the outer method sees the true residual.
             Err(_) => self.cycle.apply(&self.r, z_u),
@@ -236,8 +257,5 @@ impl<C: Preconditioner> Preconditioner for Triangle<'_, C> {
         divergence.rows.multiply(z_u, &mut self.flow);
         self.flow.iter_mut().zip(r_p).for_each(|(f, r)| *f -= r);
         self.schur.apply(&self.flow, z_p);
-        if let Some(rigid) = &self.rigid {
-            rigid.correct(&self.flow, z_p);
-        }
     }
 }

@@ -23,13 +23,15 @@
 //! input: momentum and angular momentum stay. Faces without liquid are left out, and so are stresses that
 //! lean on such a face. Velocities in walls are given ([`weights`], [`given`]).
 //!
-//! Solved by conjugate gradients in f64 with a cycle of multigrid in f32 ([`cycle`]); if that stalls, by
+//! Solved by conjugate gradients in f64 with a cycle of multigrid in f32 ([`cycle`]), beside which rigid motions are
+//! solved for on their own ([`rigid`]); if that stalls, by
 //! algebraic multigrid with the six rigid motions as near-null vectors. Checked by tests/honey.rs; times in
 //! `benches/viscosity.rs`.
 
 mod cycle;
 mod given;
 mod near;
+mod rigid;
 mod rows;
 mod shares;
 mod stress;
@@ -45,9 +47,11 @@ use crate::math::Vec3;
 use cycle::Cycle;
 use given::Given;
 use rayon::prelude::*;
+use rigid::Rigid;
 pub use rows::Face;
 use rows::Rows;
 use shares::Shares;
+pub(super) use weights::Press;
 use weights::{Units, Weights};
 
 /// Iterations after which algebraic multigrid is expected to be faster than going on.
@@ -56,6 +60,9 @@ const PATIENCE: usize = 150;
 /// μΔt/(ρh²) below which a step of viscosity is left out: it would take at most a hundredth from the
 /// shortest waves of the grid, less than the exchange with the particles does.
 pub const NEGLIGIBLE: f64 = 1e-3;
+
+/// μΔt/(ρh²) from which rigid motions are solved for beside the cycle.
+const STIFF: f64 = 30.0;
 
 /// What one viscous step is given besides the grid.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +81,7 @@ pub struct ViscosityOptions {
 pub type Held = [Vec<bool>; 3];
 
 /// The equations of one viscous step.
+#[derive(Clone)]
 pub struct ViscousSystem {
     weights: Weights,
     shares: Shares,
@@ -204,12 +212,6 @@ impl ViscousSystem {
         self.weights.state[place][axis] >= weights::STUCK
     }
 
-    /// The piece of liquid that each unknown belongs to, and their number; those of fewer than `least` unknowns do
-    /// not count and have [`crate::grid::NONE`]. Pieces are joined by stress.
-    pub(in crate::solver::mac) fn pieces(&self, least: usize) -> (Vec<u32>, usize) {
-        self.rows.pieces(least)
-    }
-
     /// World position of an unknown.
     pub fn position(&self, row: usize) -> Vec3 {
         let f = self.rows.faces[row];
@@ -247,14 +249,29 @@ impl ViscousSystem {
         (width, all)
     }
 
+    /// The same equations, with a price on what cells gain or lose of their volume.
+    pub(in crate::solver::mac) fn pressed(&self, press: Press) -> Result<Self> {
+        let mut made = self.clone();
+        made.weights.press = press;
+        made.rows = Rows::new(&made.weights)?;
+        Ok(made)
+    }
+
     /// The cycle that preconditions this matrix.
     pub fn preconditioner(&self) -> Result<impl Preconditioner + use<>> {
-        Cycle::new(&self.rows, &self.weights, &self.shares, &self.mu, self.units)
+        self.balanced()
+    }
+
+    fn balanced(&self) -> Result<Balanced> {
+        let cycle = Cycle::new(&self.rows, &self.weights, &self.shares, &self.mu, self.units)?;
+        let stiff = self.mu.iter().fold(0.0, |m: f32, v| m.max(*v)) as f64 * self.units.beta > STIFF;
+        let rigid = if stiff { Rigid::new(&self.rows, &self.masses(), self.rigid_motions()) } else { None };
+        Ok(Balanced { cycle, rigid })
     }
 
     /// The velocities after the step.
     pub fn solve(&self, tolerance: f64, cancel: &Cancel) -> Result<(Vec<f64>, ViscousSolve)> {
-        let mut cycle = Cycle::new(&self.rows, &self.weights, &self.shares, &self.mu, self.units)?;
+        let mut cycle = self.balanced()?;
         cancel.check()?;
         let mut x = self.start.clone();
         let params = KrylovParams { tolerance, max_iterations: PATIENCE, ..KrylovParams::default() };
@@ -267,8 +284,10 @@ impl ViscousSystem {
             let params = KrylovParams { tolerance, ..KrylovParams::default() };
             info = cg(&self.rows, &mut amg, &self.rhs, &mut x, &params, cancel)?;
         }
-        let bytes = self.rows.bytes() + cycle.bytes();
-        Ok((x, ViscousSolve { info, unknowns: self.rows.len(), levels: cycle.levels(), fell_back, bytes }))
+        let rigid = cycle.rigid.as_ref().map_or(0, Rigid::bytes);
+        let bytes = self.rows.bytes() + cycle.cycle.bytes() + rigid;
+        let levels = cycle.cycle.levels();
+        Ok((x, ViscousSolve { info, unknowns: self.rows.len(), levels, fell_back, bytes }))
     }
 
     /// Put the velocities of the unknowns on the grid, and those of the walls on faces that stick to them.
@@ -289,6 +308,21 @@ impl ViscousSystem {
             known[f.axis as usize][f.place as usize] = 1;
         }
         known
+    }
+}
+
+/// The cycle, and the motions that it cannot see.
+struct Balanced {
+    cycle: Cycle,
+    rigid: Option<Rigid>,
+}
+
+impl Preconditioner for Balanced {
+    fn apply(&mut self, r: &[f64], z: &mut [f64]) {
+        match &self.rigid {
+            Some(rigid) => rigid.balance(r, z, &mut self.cycle),
+            None => self.cycle.apply(r, z),
+        }
     }
 }
 

@@ -8,6 +8,12 @@
 //!              − e_{i+b} [uu (u_{i+b} − u_i) + uv (v_{i+b} − v_{i+b−a})]
 //! ```
 //!
+//! and in cells that a wall cuts, with x the weight of the product of two normal strains,
+//!
+//! ```text
+//!         + Σ_b  x_{i−a} (v_{i+b−a} − v_{i−a}) − x_i (v_{i+b} − v_i)
+//! ```
+//!
 //! so an unknown meets six of its own kind and four of either other kind. Rows are sorted by colour: the
 //! three components, each red or black like a chessboard. Rows of one colour do not meet, and can be
 //! relaxed at once.
@@ -77,25 +83,34 @@ pub(super) fn star(w: &Weights, face: Face) -> ([Arm; ARMS], f64) {
             next += 1;
         }
     };
-    let below = at(&[(a, -1)]);
+    let (below, ahead) = (at(&[(a, -1)]), at(&[(a, 1)]));
+    let pressed = !w.press.weight.is_empty();
+    let gamma = |p: Option<usize>| if pressed { p.map_or(0.0, |p| w.press.weight[p]) } else { 0.0 };
+    let open = |p: Option<usize>, axis: usize| {
+        if pressed { p.map_or(0.0, |p| w.press.open[p][axis]) } else { 0.0 }
+    };
+    let (g_up, g_low, mine) = (gamma(Some(place)), gamma(below), open(Some(place), a));
+    let press = |gamma: f32, p: Option<usize>, axis: usize| gamma * (mine * open(p, axis));
+    diagonal += ((g_up + g_low) * mine * mine) as f64;
     let (up, low) = (2.0 * own.centre[a], below.map_or(0.0, |p| 2.0 * w.weight[p].centre[a]));
     diagonal += up as f64 + low as f64;
-    add(-up, a, at(&[(a, 1)]));
-    add(-low, a, below);
+    add(-up - press(g_up, ahead, a), a, ahead);
+    add(-low - press(g_low, below, a), a, below);
     for b in (0..tiles.axes()).filter(|b| *b != a) {
         let c = 3 - a - b;
         let uu = if others(c)[0] == a { 0 } else { 2 };
         let e = own.edge[c];
         diagonal += e[uu] as f64;
+        let (x_up, x_low) = (own.cross[c], below.map_or(0.0, |p| w.weight[p].cross[c]));
+        let (above, beyond) = (at(&[(b, 1)]), at(&[(b, 1), (a, -1)]));
         add(-e[uu], a, at(&[(b, -1)]));
-        add(e[1], b, Some(place));
-        add(-e[1], b, below);
-        let Some(above) = at(&[(b, 1)]) else { continue };
-        let e = w.weight[above].edge[c];
+        add(e[1] + x_up + press(g_up, Some(place), b), b, Some(place));
+        add(-e[1] - x_low - press(g_low, below, b), b, below);
+        let e = above.map_or([0.0; 3], |p| w.weight[p].edge[c]);
         diagonal += e[uu] as f64;
-        add(-e[uu], a, Some(above));
-        add(-e[1], b, Some(above));
-        add(e[1], b, at(&[(b, 1), (a, -1)]));
+        add(-e[uu], a, above);
+        add(-e[1] - x_up - press(g_up, above, b), b, above);
+        add(e[1] + x_low + press(g_low, beyond, b), b, beyond);
     }
     (arms, diagonal)
 }

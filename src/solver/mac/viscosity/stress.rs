@@ -31,9 +31,14 @@ pub(super) fn apply(w: &Weights, u: &[Vec<f64>; 3]) -> [Vec<f64>; 3] {
         u.load(tiles, &moving, t);
         each_cell(tiles.depth(), |l, cell| {
             let weight = &w.weight[t * v + l];
+            let strain: [f64; 3] = std::array::from_fn(|a| match a < tiles.axes() {
+                true => u.get(step(cell, a, 1))[a] - u.get(cell)[a],
+                false => 0.0,
+            });
             for a in 0..tiles.axes() {
-                out[l].centre[a] =
-                    2.0 * weight.centre[a] as f64 * (u.get(step(cell, a, 1))[a] - u.get(cell)[a]);
+                let beside = |c: usize| weight.cross[c] as f64 * strain[3 - a - c];
+                out[l].centre[a] = 2.0 * weight.centre[a] as f64 * strain[a]
+                    + others(a).into_iter().map(beside).sum::<f64>();
             }
             for c in edges.clone() {
                 let [a, b] = others(c);
