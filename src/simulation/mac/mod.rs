@@ -32,8 +32,8 @@ use crate::grid::{MAX_MARGIN, Patch, extend_average};
 use crate::math::{Aabb, Motion, Vec3};
 use crate::scene::{Flow, Shown};
 use crate::solver::mac::{
-    Afloat, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles,
-    particles_to_grid, project_with_bodies, surface_tension, wall_drag,
+    Afloat, Asked, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain,
+    grid_to_particles, particles_to_grid, project_with_bodies, surface_tension, wall_drag,
 };
 use crate::solver::pressure::Projection;
 use crate::solver::rigid::{angular, linear};
@@ -318,11 +318,11 @@ impl Liquid for Mac {
         let layers = self.margin(step.dt) + 2;
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
-        let Projected { report, mut known, mut drift, bodies } = project_with_bodies(
+        let Projected { report, mut known, mut drift, bodies, .. } = project_with_bodies(
             grid,
             step.solids,
             &options,
-            &spreading,
+            &Asked { spreading: &spreading, acting: (!first.is_empty()).then_some(&first) },
             step.bodies,
             &mut self.multigrid,
             step.cancel,
