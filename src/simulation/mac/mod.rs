@@ -17,6 +17,7 @@ mod moving;
 mod output;
 mod saving;
 mod skin;
+mod smoke;
 mod thick;
 mod trouble;
 mod volumes;
@@ -30,10 +31,10 @@ use crate::field::{Columns, Particles, Solids};
 use crate::geometry::{Attribute, TriMesh};
 use crate::grid::{MAX_MARGIN, Patch, extend_average};
 use crate::math::{Aabb, Motion, Vec3};
-use crate::scene::{Flow, Shown};
+use crate::scene::{Flow, Shown, Smoke};
 use crate::solver::mac::{
     Afloat, Asked, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain,
-    grid_to_particles, particles_to_grid, project_with_bodies, surface_tension, wall_drag,
+    grid_to_particles, open_gap, particles_to_grid, project_with_bodies, surface_tension, wall_drag,
 };
 use crate::solver::pressure::Projection;
 use crate::solver::rigid::{angular, linear};
@@ -93,6 +94,8 @@ pub struct MacOptions {
     /// Smoothing of the surface for pictures, in cells.
     pub smoothing: f64,
     pub seed: u64,
+    /// Air without a surface instead of liquid.
+    pub smoke: Option<Smoke>,
     /// What particles carry.
     pub columns: Columns,
     /// What is shown besides.
@@ -277,6 +280,11 @@ impl Liquid for Mac {
         self.lay_tiles(step)?;
         step.cancel.check()?;
         self.carry_surface(step)?;
+        if self.options.smoke.is_some() {
+            // Where particles are sparse there is air all the same.
+            let deep = -self.band();
+            self.next.grid.liquid.fill(deep);
+        }
         self.settle_volume();
         Ok(())
     }
@@ -308,7 +316,7 @@ impl Liquid for Mac {
         if let Some(force) = step.force {
             moving::apply_force(grid, force, dt);
         }
-        Ok(())
+        self.lift(step)
     }
 
     fn solve(&mut self, step: &Step) -> Result<Solved> {
@@ -318,7 +326,7 @@ impl Liquid for Mac {
         let layers = self.margin(step.dt) + 2;
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
-        let Projected { report, mut known, mut drift, bodies, .. } = project_with_bodies(
+        let Projected { report, mut known, mut drift, bodies, off } = project_with_bodies(
             grid,
             step.solids,
             &options,
@@ -347,6 +355,7 @@ impl Liquid for Mac {
             drift.par_iter_mut().zip(u).for_each(|(d, u)| *d += u);
         }
         self.next.carry = drift;
+        open_gap(&mut self.next.grid, &off);
         let Projection { closed_regions, refused_inflow, .. } = report;
         Ok(Solved { solves, closed_regions, refused_inflow, flow })
     }
@@ -367,6 +376,7 @@ impl Liquid for Mac {
             let rows = particles.carried.par_chunks_mut(particles.stride);
             rows.for_each(|row| row[age.start] += step.dt as f32);
         }
+        self.fade_smoke(step.dt);
         if !self.next.fastest.is_finite() || !self.next.flying.is_finite() {
             return Err(Error::diverged("finish", "velocities are not finite"));
         }
