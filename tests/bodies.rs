@@ -464,26 +464,6 @@ fn a_ball_bounces_to_the_square_of_its_restitution() {
 }
 
 #[test]
-fn a_stack_stands() {
-    let block = |y: f64, density: f64| {
-        format!(
-            r#"{{"shape": {{"box": {{"min": [-0.1, {}, -0.1], "max": [0.1, {}, 0.1]}}}}, "density": {density},
-                "friction": 0.5}}"#,
-            y,
-            y + 0.15
-        )
-    };
-    let blocks = [block(0.0, 500.0), block(0.15, 2000.0), block(0.3, 8000.0)];
-    let mut sim = dry([0.0, -G, 0.0], 24, &blocks.join(", "));
-    let end = run(&mut sim, 24);
-    for (n, body) in end.bodies.iter().enumerate() {
-        let off = Vec3::from(body.centre) - Vec3::new(0.0, 0.075 + 0.15 * n as f64, 0.0);
-        // A thousandth of a cell is left alone for each contact below.
-        assert!(off.norm() < 1e-3 * 0.15 * (n + 1) as f64, "block {n} is off by {off:?}");
-    }
-}
-
-#[test]
 fn hinges_turn_and_sliders_slide() {
     // A rod of length 0.6 hinged at its end: α = m g L / (I + m L²), held level at first.
     let rod = r#"{"shape": {"box": {"min": [0, 0.98, -0.02], "max": [0.6, 1.02, 0.02]}}, "density": 700,
@@ -813,8 +793,6 @@ fn water_under_a_peeling_ceiling_falls_off() {
     };
     // Free fall for three frames is g t²/2 = 77 mm; the layer that touches the ceiling starts a substep late.
     let (peels, slides) = (fallen("peel"), fallen("slide"));
-    // Water is thin: a wall that nobody has set lets it go.
-    assert_eq!(fallen("auto"), peels);
     println!("fallen: peels {peels}, slides {slides}");
     assert!(peels > 0.045, "it fell by {peels} m");
     assert!(slides < 0.5 * peels, "it fell by {slides} m where nothing lets go");

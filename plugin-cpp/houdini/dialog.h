@@ -202,7 +202,7 @@ static const char *theDsFile = R"THEDSFILE(
                 "slide" "Slide"
                 "peel" "Slide and Peel Off"
             }
-            help    "How liquid meets a solid: it sticks, slides, or slides and comes off. Automatic sticks from 0.1 Pa.s, and slides and comes off below. Cost: Slide and Peel Off solves for pressure that only pushes, which takes longer. When: Slide when icing hangs that should glide, Slide and Peel Off when water is sucked along a ceiling."
+            help    "How liquid meets a solid: it sticks, slides, or slides and comes off. Automatic sticks from 0.1 Pa.s and slides below. Cost: Slide and Peel Off solves for pressure that only pushes, which takes longer. When: Slide when icing hangs that should glide, Slide and Peel Off when water is sucked along a ceiling."
         }
         parm {
             name    "friction"

@@ -236,7 +236,7 @@ impl Joint {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Wall {
-    /// Stick from 0.1 Pa·s, slide and peel below.
+    /// Stick from 0.1 Pa·s, slide below.
     #[default]
     Auto,
     /// Liquid moves with the wall.

@@ -14,7 +14,7 @@ use crate::math::{Aabb, Motion, Pose, Vec3};
 use crate::scene::{self, Scene, ShapeSpec};
 use std::sync::Arc;
 
-/// From this dynamic viscosity on, `auto` walls stick; below it they slide and let go, Pa·s.
+/// From this dynamic viscosity on, `auto` walls stick, Pa·s.
 const STICKS_FROM: f64 = 0.1;
 /// Half width of the band in which the distance of a mesh is kept, cells.
 const BAND_CELLS: f64 = 6.0;
@@ -139,11 +139,7 @@ pub(super) fn wall(wall: scene::Wall, friction: f64, viscosity: f64) -> Wall {
             scene::Wall::Slide | scene::Wall::Peel => false,
         },
         friction,
-        peel: match wall {
-            scene::Wall::Peel => true,
-            scene::Wall::Auto => viscosity < STICKS_FROM,
-            scene::Wall::Stick | scene::Wall::Slide => false,
-        },
+        peel: wall == scene::Wall::Peel,
     }
 }
 

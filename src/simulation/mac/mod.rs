@@ -34,7 +34,7 @@ use crate::math::{Aabb, Motion, Vec3};
 use crate::scene::{Flow, Shown, Smoke};
 use crate::solver::mac::{
     Afloat, Asked, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain,
-    grid_to_particles, open_gap, particles_to_grid, project_with_bodies, surface_tension, wall_drag,
+    grid_to_particles, particles_to_grid, project_with_bodies, surface_tension, wall_drag,
 };
 use crate::solver::pressure::Projection;
 use crate::solver::rigid::{angular, linear};
@@ -326,7 +326,7 @@ impl Liquid for Mac {
         let layers = self.margin(step.dt) + 2;
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
-        let Projected { report, mut known, mut drift, bodies, off } = project_with_bodies(
+        let Projected { report, mut known, mut drift, bodies, .. } = project_with_bodies(
             grid,
             step.solids,
             &options,
@@ -355,7 +355,6 @@ impl Liquid for Mac {
             drift.par_iter_mut().zip(u).for_each(|(d, u)| *d += u);
         }
         self.next.carry = drift;
-        open_gap(&mut self.next.grid, &off);
         let Projection { closed_regions, refused_inflow, .. } = report;
         Ok(Solved { solves, closed_regions, refused_inflow, flow })
     }

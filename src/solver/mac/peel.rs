@@ -24,11 +24,6 @@
 //! [`mprgp`] goes on, which always ends. The result is accepted when ‖φ + β‖, the violation that [`mprgp`]
 //! is stopped by, is below the tolerance.
 //!
-//! **The gap.** A wall is no surface: the liquid's distance goes on through it, and liquid that leaves a wall would draw
-//! more of itself out of it. Where the bound holds the wall therefore is one for the next step:
-//! within [`REACH`] cells the distance is at least minus that to the wall, positive inside ([`open_gap`]), and
-//! the surface that is carried along comes off with the liquid.
-//!
 //! Checked on every cell by `liquid_leaves_a_ceiling_but_does_not_enter_it` in tests/bodies.rs.
 
 use super::grid::{MacGrid, each_cell};
@@ -51,27 +46,6 @@ const NEGLIGIBLE: f64 = 1e-9;
 const MOST_ROUNDS: usize = 12;
 /// Residual, as a share of the right-hand side, at which a round tells the signs well enough.
 const ROUGH: f64 = 1e-2;
-
-/// Cells round one that is off in which the wall counts as surface: as far as liquid may go in a step.
-const REACH: i32 = 2;
-
-/// Let the surface of the liquid be at the wall round cells that are off.
-pub fn open_gap(grid: &mut MacGrid, off: &[usize]) {
-    let MacGrid { tiles, liquid, centre, .. } = grid;
-    let deep = if tiles.is_flat() { 0 } else { REACH };
-    for &place in off {
-        let [i, j, k] = tiles.cell(place);
-        for z in k - deep..=k + deep {
-            for y in j - REACH..=j + REACH {
-                for x in i - REACH..=i + REACH {
-                    if let Some(near) = tiles.locate([x, y, z]) {
-                        liquid[near] = liquid[near].max(-centre[near]);
-                    }
-                }
-            }
-        }
-    }
-}
 
 /// A stencil as a matrix over all cells of its tiles; the identity on those that are no unknowns.
 struct OnTiles<'a> {
