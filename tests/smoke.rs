@@ -43,19 +43,24 @@ fn air_of_one_temperature_stays_still() {
 fn a_warm_ball_rises_and_a_heavy_one_sinks_as_bodies_of_their_weight_would() {
     // A sphere that is lighter by the share s accelerates by s g/(1 + ½) in air without end: the added mass of a ball
     // is half of what it displaces. Particles move with the velocity of the step before, so that n steps go (n − 1)/n
-    // as far, and n is six or more. Heat acts on cells as the mean of its particles: of a ball six cells in radius
-    // that takes away up to an eighth of the push, at its surface.
+    // as far. A closed box takes back the share of the ball in its volume, 4 %, and the mean of a cell blurs the
+    // surface of a ball of six cells in radius over a cell, which takes a sixth of the push at most.
     for (smoke, attributes, share) in [
         (r#"{"lift": 0.003}"#, r#"{"density": 1, "temperature": 30}"#, 0.09),
         (r#"{"weight": 0.09}"#, r#"{"density": 1}"#, -0.09),
     ] {
-        let mut sim = ball(smoke, attributes);
-        let start = middle(&sim);
-        run(&mut sim, 6);
-        let (rise, seconds) = (middle(&sim) - start, 6.0 / 48.0);
-        let exact = 0.5 * share * G / 1.5 * seconds * seconds;
-        println!("rise {} of {exact}", rise.y);
-        assert!(rise.y / exact > 0.73 && rise.y / exact < 1.0, "{} instead of {exact} m", rise.y);
+        // What takes crowds of particles apart shifts them as well, by some hundredths of a cell, in still air too.
+        let mut steps = 0.0;
+        let [rise, settling] = [smoke, r#"{"lift": 0}"#].map(|smoke| {
+            let mut sim = ball(smoke, attributes);
+            let start = middle(&sim);
+            steps = (0..6).map(|_| run(&mut sim, 1).substeps).sum::<u32>() as f64;
+            middle(&sim) - start
+        });
+        let (rise, seconds) = (rise - settling, 6.0 / 48.0);
+        let exact = 0.5 * share * G / 1.5 * seconds * seconds * (1.0 - 1.0 / steps);
+        println!("rise {rise:?} of {exact}, settling {settling:?}");
+        assert!(rise.y / exact > 0.96 * 5.0 / 6.0 && rise.y / exact < 1.0, "{} instead of {exact} m", rise.y);
         assert!(rise.x.abs() < 0.02 * exact.abs() && rise.z.abs() < 0.02 * exact.abs(), "{rise:?}");
     }
 }
