@@ -10,7 +10,7 @@ use meniscus::math::{Aabb, Mat3, Motion, Pose, Vec3};
 use meniscus::simulation::Simulation;
 use meniscus::simulation::report::FrameReport;
 use meniscus::solver::mac::{
-    Afloat, Bodies, MacGrid, Multigrid, PressureOptions, Projected, project_with_bodies,
+    Afloat, Asked, Bodies, MacGrid, Multigrid, PressureOptions, Projected, project_with_bodies,
 };
 use meniscus::solver::rigid::{RigidBody, Six, linear, mass_matrix};
 use scene_support::*;
@@ -106,6 +106,18 @@ impl Tank {
     }
 
     fn project(&mut self, bodies: &[Afloat], dt: f64, tolerance: f64, gravity: f64) -> Projected {
+        self.project_after(bodies, dt, tolerance, gravity, None)
+    }
+
+    /// As `project`, where a pressure acts already.
+    fn project_after(
+        &mut self,
+        bodies: &[Afloat],
+        dt: f64,
+        tolerance: f64,
+        gravity: f64,
+        acting: Option<&[f64]>,
+    ) -> Projected {
         let options = PressureOptions { dt, density: WATER, tolerance };
         let spreading = self.grid.tiles.field(0.0);
         let bodies = Bodies { all: bodies, gravity: -Vec3::y() * gravity, contact: None };
@@ -114,7 +126,7 @@ impl Tank {
             &mut self.grid,
             &self.solids,
             &options,
-            &spreading,
+            &Asked { spreading: &spreading, acting },
             &bodies,
             &mut multigrid,
             &Cancel::new(),
@@ -203,9 +215,8 @@ fn a_ball_in_a_ball_of_water_has_its_added_mass() {
         let added = 0.5 * (b.powi(3) + 2.0 * a.powi(3)) / (b.powi(3) - a.powi(3));
         let exact = (1.0 - ratio) * G / (ratio + added);
         let found = first.unwrap();
-        // Radii of 8 and 16 cells. Faces of cells whose centre is solid are closed, which takes up to half a cell
-        // from the gap of eight on either side: to first order an eighth, and a half more where it is cut askew.
-        assert!((found / exact - 1.0).abs() < 0.2, "ratio {ratio}: {found} instead of {exact} m/s²");
+        // Radii of 8 and 16 cells: to second order (h/a)², of both spheres.
+        assert!((found / exact - 1.0).abs() < 0.02, "ratio {ratio}: {found} instead of {exact} m/s²");
     }
 }
 
@@ -274,6 +285,75 @@ fn a_stopper_on_a_closed_tube_holds() {
 }
 
 #[test]
+fn water_gets_past_a_box_that_nearly_fills_its_tube() {
+    // A closed tube of 16×16 cells, full of water, and a box in it that leaves half a cell on all sides.
+    let half = 0.5 - 0.5 * H;
+    let block = Shape::cuboid(Vec3::new(half, 0.25, half), 0.0).unwrap();
+    // Heavy and in motion: what it displaces has to pass through the gaps.
+    let mut body = afloat(&block, at(0.0, 0.0, 0.0), 1e7 * WATER);
+    body.body.velocity[1] = -1.0;
+    let mut tube = tank(vec![], &[(block.clone(), at(0.0, 0.0, 0.0))], 0.5, |_| -1.0);
+    let done = tube.project(&[body], 0.01, 1e-12, 0.0);
+    let v = done.bodies[0].velocity[1];
+    assert!((v + 1.0).abs() < 1e-4, "the box goes on at {v} m/s");
+    assert!(done.report.refused_inflow < 1e-12);
+    let (mut gap, mut flow) = (0.0, 0.0);
+    for i in -8..8 {
+        for k in -8..8 {
+            let p = tube.grid.tiles.locate([i, 0, k]).unwrap();
+            let open = tube.grid.open[1][p] as f64 * H * H;
+            gap += open;
+            flow += open * tube.grid.velocity[1][p];
+        }
+    }
+    // Faces in the gap are half open, but for the four at edges of the box, which are cut askew.
+    for cell in [[7, 0, 0], [-8, 0, 3], [2, 0, 7], [-5, 0, -8]] {
+        let open = tube.grid.open[1][tube.grid.tiles.locate(cell).unwrap()];
+        assert!((open - 0.5).abs() < 1e-6, "{cell:?} is open by {open}");
+    }
+    let area = 4.0 * half * half;
+    assert!((gap - (1.0 - area)).abs() < 4.0 * 0.1 * H * H, "the gap is {gap} instead of {} m²", 1.0 - area);
+    // All that the box displaces passes.
+    assert!((flow + v * (1.0 - gap)).abs() < 1e-9, "{flow} m³/s pass instead of {}", -v * (1.0 - gap));
+    // Released from rest a stone sinks: slowly, as for every metre the water beside it goes seven.
+    let stone = afloat(&block, at(0.0, 0.0, 0.0), 3.0 * WATER);
+    let mut tube = tank(vec![], &[(block, at(0.0, 0.0, 0.0))], 0.5, |_| -1.0);
+    let fall = -tube.fall(&[stone], 0.01, 1e-12).bodies[0].velocity[1] / 0.01;
+    // Water in the gap, of the length of the box, has the inertia ρ V A/(1 − A); what turns into it at both ends
+    // adds that of some widths of the gap, which is a sixteenth of its length.
+    let most = 2.0 / (3.0 + area / (1.0 - area)) * G;
+    println!("the stone falls with {fall}, at most {most} m/s²");
+    assert!(fall < most && fall > 0.7 * most, "it falls with {fall}, at most {most} m/s²");
+}
+
+#[test]
+fn a_long_square_box_floats_at_its_angle() {
+    // Side 1 and specific gravity s: where the water line cuts the two sides, the metacentre is at the middle of
+    // gravity for tan² = 2(6s(1 − s) − 1).
+    let (s, side) = (0.23f64, 0.625);
+    let tan = (2.0 * (6.0 * s * (1.0 - s) - 1.0)).sqrt();
+    assert!(tan > 0.3 && tan < 2.0 * s);
+    let block = Shape::cuboid(Vec3::new(0.5 * side, 0.5 * side, 0.8), 0.0).unwrap();
+    let torque = |angle: f64| {
+        let rotation = Pose::from_euler_xyz(&Vec3::new(0.0, 0.0, angle));
+        let pose = Pose {
+            rotation,
+            // The middle of the water line lies the draught s above the middle of the bottom, along the box.
+            translation: Vec3::new(0.01, 0.021 + (0.5 - s) * side * angle.cos(), 0.02),
+        };
+        let body = afloat(&block, pose, s * WATER);
+        let mut tank = tank(vec![], &[(block.clone(), pose)], 1.5, |x| x.y - 0.021);
+        let done = tank.fall(std::slice::from_ref(&body), 1e-4, 1e-12);
+        done.bodies[0].force[5] / (body.mass * G * side)
+    };
+    let stable = tan.atan();
+    let [less, there, more, flat] = [0.7 * stable, stable, 1.25 * stable, 0.05].map(torque);
+    // The draught is exact, and so is the moment up to what the water line between cells leaves.
+    assert!(there.abs() < 1e-3 * less.abs().max(more.abs()).max(1e-3), "{there:e} at its angle");
+    assert!(less > 0.0 && more < 0.0 && flat > 0.0, "{less:e} before, {more:e} beyond, {flat:e} near flat");
+}
+
+#[test]
 fn ten_bodies_cost_little_more_than_ten_stones() {
     let ball = Shape::sphere(0.2).unwrap();
     let places: Vec<Pose> = (0..10)
@@ -299,9 +379,8 @@ fn ten_bodies_cost_little_more_than_ten_stones() {
     };
     let [stones, half, light] = [None, Some(500.0), Some(10.0)].map(iterations);
     println!("iterations: held {stones}, ratio 0.5 {half}, ratio 0.01 {light}");
-    // A light body adds up to six eigenvalues far from one, which conjugate gradients find one by one.
     assert!(half as f64 <= 1.5 * stones as f64, "{half} iterations instead of {stones}");
-    assert!(light <= stones + 60, "{light} iterations instead of {stones}");
+    assert!(light as f64 <= 2.5 * stones as f64, "{light} iterations instead of {stones}");
 }
 
 #[test]
@@ -329,6 +408,165 @@ fn a_tumbling_block_keeps_its_angular_momentum() {
     assert!((Vec3::from(end.bodies[0].angular_velocity) - spin).norm() > 0.1 * spin.norm());
     assert!((momentum(&end) - start).norm() < 1e-12 * start.norm());
     assert_eq!(end.bodies[0].velocity, [0.1, 0.0, 0.0]);
+}
+
+/// Bodies in a domain whose water lies far off in a corner; gravity and frames a second are given.
+fn dry(gravity: [f64; 3], fps: u32, bodies: &str) -> Simulation {
+    on_threads(
+        &format!(
+            r#"{{"meniscus": 1, "frames": [1, 4000], "fps": {fps}, "gravity": {gravity:?},
+                "domain": {{"min": [-2, 0, -2], "max": [2, 3, 2]}}, "resolution": {{"cell": 0.05}},
+                "initial": [{{"shape": {{"box": {{"min": [-2, 0, -2], "max": [-1.9, 0.05, -1.9]}}}}}}],
+                "bodies": [{bodies}]}}"#
+        ),
+        1,
+    )
+}
+
+#[test]
+fn a_block_slides_down_an_incline_or_stays() {
+    let (angle, seconds) = (30f64.to_radians(), 0.2);
+    // Down the slope along a side of the block and along its diagonal.
+    for (x, z) in [(1.0, 0.0), (0.5f64.sqrt(), 0.5f64.sqrt())] {
+        let pull = G * angle.sin();
+        let gravity = [pull * x, -G * angle.cos(), pull * z];
+        for (friction, exact) in [(0.2, G * (angle.sin() - 0.2 * angle.cos())), (0.7, 0.0)] {
+            let block = format!(
+                r#"{{"shape": {{"box": {{"min": [-0.1, 0, -0.1], "max": [0.1, 0.1, 0.1]}}}}, "density": 2000,
+                    "friction": {friction}}}"#
+            );
+            let mut sim = dry(gravity, 100, &block);
+            let end = run(&mut sim, (100.0 * seconds) as usize);
+            let v = Vec3::from(end.bodies[0].velocity);
+            let along = v.x * x + v.z * z;
+            // The first step may begin without contact.
+            assert!((along - exact * seconds).abs() < 0.02 * pull * seconds, "{along} m/s at {friction}");
+            assert!((v.norm() - along.abs()).abs() < 0.01 * pull * seconds, "{v:?}");
+        }
+    }
+}
+
+#[test]
+fn a_ball_bounces_to_the_square_of_its_restitution() {
+    let (height, e, fps) = (0.5, 0.6, 400);
+    let ball = r#"{"shape": {"sphere": {"center": [0, 0.6, 0], "radius": 0.1}}, "density": 500,
+        "restitution": 0.6}"#;
+    let mut sim = dry([0.0, -G, 0.0], fps, ball);
+    let fall = (2.0 * height / G).sqrt();
+    let frames = |t: f64| (t * fps as f64) as usize;
+    run(&mut sim, frames(1.05 * fall));
+    let mut top = 0.0f64;
+    for _ in 0..frames(2.0 * e * fall) {
+        top = top.max(run(&mut sim, 1).bodies[0].centre[1] - 0.1);
+    }
+    // A step is .8 % of the fall, and where in it the floor is met decides by as much.
+    assert!((top / (e * e * height) - 1.0).abs() < 0.03, "{top} instead of {} m", e * e * height);
+}
+
+#[test]
+fn hinges_turn_and_sliders_slide() {
+    // A rod of length 0.6 hinged at its end: α = m g L / (I + m L²), held level at first.
+    let rod = r#"{"shape": {"box": {"min": [0, 0.98, -0.02], "max": [0.6, 1.02, 0.02]}}, "density": 700,
+        "joint": {"hinge": {"point": [0, 1, 0], "axis": [0, 0, 1]}}}"#;
+    let bead = r#"{"shape": {"sphere": {"center": [1, 2, 1], "radius": 0.1}}, "density": 700,
+        "joint": {"slider": {"axis": [3, -4, 0]}}}"#;
+    let still =
+        r#"{"shape": {"sphere": {"center": [-1, 1, 1], "radius": 0.1}}, "density": 700, "joint": "fixed"}"#;
+    let fps = 1000;
+    let mut sim = dry([0.0, -G, 0.0], fps, &[rod, bead, still].join(", "));
+    let first = run(&mut sim, 1);
+    let (l, dt) = (0.3, 1.0 / fps as f64);
+    let inertia = (0.6f64.powi(2) + 0.04f64.powi(2)) / 12.0;
+    let alpha = -G * l / (inertia + l * l);
+    let w = first.bodies[0].angular_velocity[2];
+    assert!((w / (alpha * dt) - 1.0).abs() < 1e-9, "{w} instead of {} 1/s", alpha * dt);
+    let later = run(&mut sim, 299);
+    // Energy of the swing: ½(I + mL²)ω² = m g (height lost); a step of a thousandth is first order.
+    let (w, y) = (later.bodies[0].angular_velocity[2], later.bodies[0].centre[1]);
+    let exact = (2.0 * G * (1.0 - y) / (inertia + l * l)).sqrt();
+    assert!((w.abs() / exact - 1.0).abs() < 5e-3, "{w} instead of {exact} 1/s");
+    let arm = Vec3::from(later.bodies[0].centre) - Vec3::new(0.0, 1.0, 0.0);
+    assert!((arm.norm() - l).abs() < 1e-9 && arm.z.abs() < 1e-12, "the rod has left its hinge: {arm:?}");
+    // The bead is pulled by g·4/5 along its way, and stays on it.
+    let (v, x) = (Vec3::from(later.bodies[1].velocity), Vec3::from(later.bodies[1].centre));
+    let axis = Vec3::new(0.6, -0.8, 0.0);
+    assert!((v - axis * (0.8 * G * 0.3)).norm() < 1e-9, "{v:?}");
+    assert!((x - Vec3::new(1.0, 2.0, 1.0)).cross(&axis).norm() < 1e-9, "{x:?}");
+    assert_eq!(later.bodies[2].velocity, [0.0; 3]);
+}
+
+#[test]
+fn a_moving_collider_takes_bodies_along() {
+    // A kinematic paddle pushes a ball over the floor at its own speed.
+    let json = r#"{"meniscus": 1, "frames": [1, 60], "fps": 50,
+        "domain": {"min": [-2, 0, -1], "max": [2, 1, 1]}, "resolution": {"cell": 0.05},
+        "initial": [{"shape": {"box": {"min": [-2, 0, -1], "max": [-1.9, 0.05, -0.9]}}}],
+        "colliders": [{"shape": {"box": {"min": [-0.05, 0, -0.3], "max": [0.05, 0.5, 0.3]}},
+            "transform": {"translate": {"keys": [[1, [-0.4, 0, 0]], [51, [0.6, 0, 0]]]}}}],
+        "bodies": [{"shape": {"sphere": {"center": [0, 0.15, 0], "radius": 0.15}}, "density": 300}]}"#;
+    let end = run(&mut on_threads(json, 1), 40);
+    let (v, x) = (end.bodies[0].velocity, end.bodies[0].centre);
+    let paddle = -0.4 + 40.0 / 50.0 + 0.05;
+    // Without friction and restitution it keeps the speed of the paddle and stays before it.
+    assert!((v[0] - 1.0).abs() < 0.02, "{v:?}");
+    assert!(x[0] - 0.15 > paddle - 1e-3 && x[0] - 0.15 < paddle + 0.03, "{x:?} before {paddle}");
+}
+
+/// Bodies of many densities on a lattice above a pool, thrown in. They must stay in the tank and out of walls.
+fn crowd(per_side: usize, layers: usize, cell: f64, frames: usize) {
+    let (room, radius) = (0.3, 0.1);
+    let side = room * per_side as f64;
+    let body = |n: usize| {
+        let (i, j, k) = (n % per_side, n / per_side / per_side, n / per_side % per_side);
+        let at = [(i as f64 + 0.5) * room, 0.5 + (j as f64 + 0.5) * room, (k as f64 + 0.5) * room];
+        let density = [30.0, 200.0, 700.0, 1500.0, 8000.0][n % 5];
+        let shape = match n % 3 {
+            0 => format!(r#"{{"sphere": {{"center": [0, 0, 0], "radius": {radius}}}}}"#),
+            1 => r#"{"box": {"min": [-0.09, -0.06, -0.08], "max": [0.09, 0.06, 0.08]}}"#.to_string(),
+            _ => r#"{"capsule": {"from": [-0.05, 0, 0], "to": [0.05, 0, 0], "radius": 0.06}}"#.to_string(),
+        };
+        format!(
+            r#"{{"shape": {shape}, "transform": {{"translate": {at:?}, "rotate": [{}, {}, 20]}},
+                "density": {density}, "friction": 0.3, "restitution": 0.2,
+                "velocity": [{}, -1, {}], "angular_velocity": [90, {}, 0]}}"#,
+            37 * n % 90,
+            53 * n % 90,
+            (n % 7) as f64 * 0.3 - 0.9,
+            (n % 4) as f64 * 0.4 - 0.6,
+            (31 * n) % 200
+        )
+    };
+    let count = per_side * per_side * layers;
+    let bodies: Vec<String> = (0..count).map(body).collect();
+    let top = 0.6 + room * layers as f64;
+    let json = format!(
+        r#"{{"meniscus": 1, "frames": [1, 1000], "domain": {{"min": [0,0,0], "max": [{side}, {top}, {side}]}},
+            "resolution": {{"cell": {cell}}},
+            "initial": [{{"shape": {{"box": {{"min": [0,0,0], "max": [{side}, 0.4, {side}]}}}}}}],
+            "bodies": [{}]}}"#,
+        bodies.join(", ")
+    );
+    let mut sim = on_threads(&json, 2);
+    for _ in 0..frames {
+        let report = run(&mut sim, 1);
+        for (n, body) in report.bodies.iter().enumerate() {
+            // The least distance of a centre from a wall that its shape allows, less a hundredth of a cell.
+            let least = [radius, 0.06, 0.06][n % 3] - 0.01 * cell;
+            let x = Vec3::from(body.centre);
+            let inside = (0..3).all(|a| x[a] >= least && x[a] <= [side, top, side][a] - least);
+            assert!(inside, "frame {}: body {n} of {count} is at {x:?}", report.frame);
+            assert!(linear_speed(&report, n) < 10.0, "frame {}: body {n} flies", report.frame);
+        }
+    }
+}
+
+#[test]
+fn a_crowd_of_bodies_stays_in_its_tank() {
+    // MENISCUS_CROWD=1 runs a hundred bodies for five hundred frames.
+    match std::env::var_os("MENISCUS_CROWD") {
+        Some(_) => crowd(5, 4, 0.05, 500),
+        None => crowd(3, 2, 0.075, 12),
+    }
 }
 
 #[test]
@@ -368,6 +606,7 @@ fn a_stone_on_the_floor_pushes_no_water() {
     let speed = v.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     assert!(speed < 2e-3 * G / 24.0, "the stone moves at {speed:e} m/s");
     assert!(end.max_speed < 0.02, "the water moves at {} m/s", end.max_speed);
+    assert!(end.volume_error().abs() < 1e-3, "{} of {} l", end.litres, end.litres_expected);
 }
 
 #[test]
@@ -474,7 +713,53 @@ fn liquid_leaves_a_ceiling_but_does_not_enter_it() {
     }
     assert!(off > 100 && on > 100, "{off} cells come off, {on} stay, up to {top} Pa");
     assert!(held.grid.pressure.iter().any(|p| *p < -0.05 * top), "the wall that holds must suck");
-    println!("iterations: held {}, peeling {}", plain.iterations, peeled.iterations);
+    // From the pressures of the last step as they are saved the same set is found at once.
+    let mut again = thrown_at_the_ceiling(true);
+    again.grid.pressure.clone_from(&tank.grid.pressure);
+    let warm = again.fall(&[], 0.01, 1e-8).report.solve.unwrap();
+    println!(
+        "iterations: held {}, peeling {}, warm {}",
+        plain.iterations, peeled.iterations, warm.iterations
+    );
+    assert!(peeled.iterations <= 3 * plain.iterations && warm.iterations <= plain.iterations);
+    for (a, b) in tank.grid.pressure.iter().zip(&again.grid.pressure) {
+        assert!((a - b).abs() < 1e-5 * top, "{a} became {b} Pa");
+    }
+}
+
+#[test]
+fn a_wall_bounds_the_sum_of_two_pressures() {
+    // What a first projection pushed at a peeling wall a second may take back, and no more.
+    let (dt, start) = (0.01, thrown_at_the_ceiling(true));
+    let mut once = thrown_at_the_ceiling(true);
+    once.fall(&[], dt, 1e-10);
+    let mut twice = thrown_at_the_ceiling(true);
+    let held: Vec<f64> = once.grid.pressure.iter().map(|p| 1.3 * p).collect();
+    // Push with too much first: u ← u − Δt/ρ ∇p on the faces inside the liquid.
+    twice.grid.velocity[1].iter_mut().for_each(|u| *u -= G * dt);
+    let tiles = start.grid.tiles.clone();
+    for p in 0..tiles.cells() {
+        for axis in 0..3 {
+            let mut low = tiles.cell(p);
+            low[axis] -= 1;
+            let Some(q) = tiles.locate(low) else { continue };
+            let (a, b) = (start.grid.liquid[q], start.grid.liquid[p]);
+            if (a >= 0.0 && b >= 0.0) || start.grid.open[axis][p] == 0.0 {
+                continue;
+            }
+            let theta = if a < 0.0 && b < 0.0 { 1.0 } else { a.min(b) / (a.min(b) - a.max(b)) };
+            let drop = if a < 0.0 { -held[q] } else { 0.0 } + if b < 0.0 { held[p] } else { 0.0 };
+            twice.grid.velocity[axis][p] -= dt / (WATER * H) * drop / theta.max(1e-6);
+        }
+    }
+    twice.project_after(&[], dt, 1e-10, 0.0, Some(&held));
+    let top = held.iter().fold(0.0f64, |m, p| m.max(*p));
+    for (p, ((first, second), both)) in
+        held.iter().zip(&twice.grid.pressure).zip(&once.grid.pressure).enumerate()
+    {
+        let sum = first + second;
+        assert!((sum - both).abs() < 1e-5 * top, "cell {p}: {first} and {second} instead of {both} Pa");
+    }
 }
 
 #[test]

@@ -196,6 +196,30 @@ impl Solids {
         }
     }
 
+    /// Distances to everything but the bodies and to the bodies, cut off at `reach`; within solids they are exact.
+    pub fn distances_apart(&self, x: &Vec3, reach: f64) -> [f64; 2] {
+        let whole = |(d, solid): (f64, Option<&Solid>)| match solid {
+            Some(solid) if d < 0.0 && !solid.shape.is_thin() => d.min(solid.distance(x)),
+            _ => d,
+        };
+        let nearest = |limit: f64, bodies: bool| {
+            let mut nearest = (limit, None);
+            for p in self.solids.iter().filter(|p| p.body.is_some() == bodies) {
+                let half = if p.thin { self.half } else { 0.0 };
+                let in_reach = p.bounds.distance_squared(x) <= (nearest.0 + half).max(0.0).powi(2);
+                if (!p.thin || half > 0.0) && in_reach {
+                    let d = p.solid.distance_within(x, nearest.0.abs() + half);
+                    let d = if p.thin { d.abs() - half } else { d };
+                    if d < nearest.0 {
+                        nearest = (d, Some(&*p.solid));
+                    }
+                }
+            }
+            nearest
+        };
+        [whole(nearest(reach.min(self.domain_distance(x)), false)), whole(nearest(reach, true))]
+    }
+
     /// The nearest solid within `reach`; None if a domain wall is nearer.
     pub fn nearest(&self, x: &Vec3, reach: f64) -> Option<&Solid> {
         self.nearest_of(x, reach.min(self.domain_distance(x)), |_| true).1

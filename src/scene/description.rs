@@ -60,6 +60,10 @@ pub struct Scene {
     /// What accelerates the liquid besides gravity.
     #[serde(default)]
     pub forces: Vec<Force>,
+    /// Smoke instead of liquid: the domain, which must be closed, is full of air that carries `density` and
+    /// `temperature`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smoke: Option<Smoke>,
     /// The method and its options.
     #[serde(default)]
     pub simulator: Simulator,
@@ -102,6 +106,7 @@ impl Default for Scene {
             colliders: Vec::new(),
             bodies: Vec::new(),
             forces: Vec::new(),
+            smoke: None,
             simulator: Simulator::default(),
             outputs: Outputs::default(),
             cache: None,
@@ -236,6 +241,28 @@ pub enum Resolution {
 impl Default for Resolution {
     fn default() -> Self {
         Resolution::Divisions(64)
+    }
+}
+
+/// Air without a free surface. Volumes and emitters colour it: their attributes `density`, how much smoke there is, and
+/// `temperature`, kelvin above that of the air, are carried along. The liquid is the air; 1.2 kg/m³ matter
+/// only to bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Smoke {
+    /// Acceleration against gravity for a kelvin, as a share of gravity; 1/293 for air.
+    pub lift: f64,
+    /// Acceleration with gravity for a `density` of 1, as a share of gravity.
+    pub weight: f64,
+    /// Seconds in which a temperature falls to 1/e of itself; 0 if it stays.
+    pub cooling: f64,
+    /// Seconds in which a density thins to 1/e of itself; 0 if it stays.
+    pub fading: f64,
+}
+
+impl Default for Smoke {
+    fn default() -> Self {
+        Smoke { lift: 1.0 / 293.0, weight: 0.0, cooling: 0.0, fading: 0.0 }
     }
 }
 

@@ -19,8 +19,8 @@ mod validate;
 
 pub use attribute::{AttributeValue, Attributes, Shown, is_taken};
 pub use description::{
-    Debug, Domain, Flow, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, SurfaceFormat,
-    Transfer, ViscosityCoupling,
+    Debug, Domain, Flow, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, Smoke,
+    SurfaceFormat, Transfer, ViscosityCoupling,
 };
 pub use edit::{nearest, printable, set};
 pub use fps::Fps;

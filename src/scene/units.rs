@@ -4,7 +4,7 @@
 //! whose unit is named in metres, litres or kilograms are SI already. Meshes are files, so their scale
 //! changes instead of their vertices.
 
-use super::{Force, Joint, Keyed, Scene, ShapeSpec, Transform};
+use super::{Attributes, Domain, Force, Joint, Keyed, Scene, ShapeSpec, Transform, Volume};
 
 impl Scene {
     /// The same scene with every length in metres and `unit_length` 1.
@@ -38,7 +38,24 @@ impl Scene {
         for force in &mut scene.forces {
             scale_force(u, force);
         }
+        if let (Some(_), Some(domain)) = (&scene.smoke, &scene.domain) {
+            scene.initial.insert(0, air(domain));
+        }
         scene
+    }
+}
+
+/// Air without smoke in all of the domain, for the volumes of the scene to colour.
+fn air(domain: &Domain) -> Volume {
+    Volume {
+        name: "air".into(),
+        liquid: None,
+        shape: ShapeSpec::Box { min: domain.min, max: domain.max, rounding: 0.0 },
+        transform: Transform::default(),
+        velocity: [0.0; 3],
+        angular_velocity: [0.0; 3],
+        velocity_gradient: None,
+        attributes: Attributes::default(),
     }
 }
 

@@ -355,7 +355,7 @@ impl Bodies {
     ) -> (Vec<BodyState>, Vec<Solid>) {
         let start: Vec<Touching> = self.all.iter().zip(&self.now).map(|(b, s)| b.touching(&s.pose)).collect();
         let before: Vec<Six> = self.now.iter().map(|s| s.velocity).collect();
-        let contacts = Contacts::find(&start, walls, self.reach(&before, dt, cell), cell);
+        let contacts = Contacts::find(&start, walls, self.reach(&before, dt, cell), cell).arrived(dt);
         let stopped = contacts.solve(&start, &before, &vec![1.0; before.len()], dt, f64::INFINITY);
         let mut states = self.now.clone();
         for (b, state) in states.iter_mut().enumerate() {

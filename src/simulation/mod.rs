@@ -610,6 +610,7 @@ fn mac_options(scene: &Scene) -> MacOptions {
         narrow_band: if scene.liquids.len() > 1 { 0.0 } else { f64::from(o.narrow_band) },
         smoothing: o.surface_smoothing,
         seed: scene.seed,
+        smoke: scene.smoke,
         columns: Columns::default(),
         shown: scene.outputs.attributes.clone(),
         aging: scene.liquids.iter().map(|l| l.viscosity_by_age.clone()).collect(),

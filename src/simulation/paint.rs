@@ -47,6 +47,10 @@ pub(super) fn columns<'a>(
     if ages || scene.outputs.attributes.contains(&Shown::Age) {
         columns.add("age", 1, "outputs")?;
     }
+    if scene.smoke.is_some() {
+        columns.add("density", 1, "smoke")?;
+        columns.add("temperature", 1, "smoke")?;
+    }
     for (object, given) in sources {
         for (name, value) in given {
             columns.add(name, value.width(), &object.name)?;

@@ -23,6 +23,21 @@ pub(super) fn refuse_unsupported(scene: &Scene) -> Result<()> {
         let message = "all liquids have one density; give all the same, they may differ in viscosity";
         return unsupported("liquids", message);
     }
+    if let Some(smoke) = &scene.smoke {
+        let Some(domain) = &scene.domain else {
+            return unsupported("smoke", "it needs a domain to fill; give one");
+        };
+        if (0..3).any(|a| domain.sides.open(a) != [false; 2]) {
+            return unsupported("smoke", "its domain must be closed on all sides; make it larger instead");
+        }
+        if scene.simulator.kind != SimulatorType::Mac || !scene.sinks.is_empty() {
+            return unsupported("smoke", "only the simulator 'mac' has it, without sinks");
+        }
+        let numbers = [smoke.lift, smoke.weight, smoke.cooling, smoke.fading];
+        if !numbers.iter().all(|v| (0.0..1e6).contains(v)) {
+            return unsupported("smoke", "lift, weight, cooling and fading lie between 0 and 10⁶");
+        }
+    }
     if scene.liquids.len() > 255 {
         return unsupported("liquids", "there may be at most 255");
     }

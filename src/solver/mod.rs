@@ -1,6 +1,7 @@
 //! The discrete equations and nothing else.
 
 pub mod bcc;
+pub mod light;
 pub mod mac;
 pub mod pressure;
 pub mod rigid;

@@ -16,6 +16,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::linalg::{Csr, KrylovParams, NullSpace, PreconditionerKind, SolveInfo, cg};
 use crate::mesh::{AIR, FaceGraph, Incidence};
+use crate::solver::light::{Light, WithLight};
 use crate::solver::rigid::{Coupling, Floating, RigidBody, RigidRows, Six, WithBodies};
 
 /// What a projection did.
@@ -94,7 +95,13 @@ pub fn project_with_bodies(
     let with = WithBodies { base: &matrix, coupling: &coupling };
     let solve = match bodies.is_empty() {
         true => cg(&matrix, inverse.as_mut(), &b, p, &params, cancel)?,
-        false => cg(&with, inverse.as_mut(), &b, p, &params, cancel)?,
+        false => match Light::new(&coupling, &|cell, others| row(&matrix, cell, others))? {
+            None => cg(&with, inverse.as_mut(), &b, p, &params, cancel)?,
+            Some(light) => {
+                let mut lifted = WithLight { base: inverse.as_mut(), light: &light };
+                cg(&with, &mut lifted, &b, p, &params, cancel)?
+            }
+        },
     };
     solve.require("pressure")?;
     accelerate(graph, dt_over_density, p);
@@ -103,6 +110,14 @@ pub fn project_with_bodies(
     }
     let refused_inflow = null_space.as_ref().map_or(0.0, |n| refused(n, &b));
     Ok(Projection { solve: Some(solve), closed_regions, refused_inflow })
+}
+
+/// A row of the matrix as [`Light`] reads it.
+fn row(matrix: &Csr, cell: usize, others: &mut Vec<(u32, f64)>) -> f64 {
+    let (columns, values) = matrix.row(cell);
+    let beside = columns.iter().zip(values).filter(|(c, _)| **c as usize != cell);
+    others.extend(beside.map(|(c, v)| (*c, -v)));
+    matrix.get(cell, cell)
 }
 
 /// Of the closed regions leave those that no body feels; combinations that no body feels get one label and

@@ -73,7 +73,12 @@ impl Mac {
         }
         self.next.grid.liquid = phi;
         self.restore_distance(solids)?;
-        let inside = |x: &Vec3| volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x)));
+        let smoke = self.options.smoke.is_some();
+        let inside = |x: &Vec3| match smoke {
+            // Later volumes colour the air of earlier ones.
+            true => volumes.iter().rev().find(|v| (v.distance)(x) < 0.0).or(volumes.first()),
+            false => volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x))),
+        };
         let velocity = |x: &Vec3| inside(x).map_or(Vec3::zeros(), |v| (v.velocity)(x));
         // The distance has been continued through walls; what is beyond them is not part of the volume.
         let within = |x: &Vec3| nearest(x) < TOUCHES * h;
@@ -162,6 +167,10 @@ impl Mac {
                     reach.contains(x) && (inflow.distance)(x) < 0.0
                 })
                 .collect();
+            if self.options.smoke.is_some() {
+                self.colour(inflow, &inside);
+                continue;
+            }
             for p in inside {
                 particles.velocity[p] = inflow.velocity;
                 if let Some(c) = particles.affine.get_mut(p) {

@@ -18,6 +18,7 @@ mod moving;
 mod output;
 mod saving;
 mod skin;
+mod smoke;
 mod spray;
 mod thick;
 mod trouble;
@@ -32,10 +33,10 @@ use crate::field::{Columns, Particles, Solids};
 use crate::geometry::{Attribute, TriMesh};
 use crate::grid::{MAX_MARGIN, Patch, extend_average};
 use crate::math::{Aabb, Motion, Vec3};
-use crate::scene::{Flow, Shown};
+use crate::scene::{Flow, Shown, Smoke};
 use crate::solver::mac::{
-    Afloat, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain, grid_to_particles,
-    particles_to_grid, project_with_bodies, surface_tension, wall_drag,
+    Afloat, Asked, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain,
+    grid_to_particles, particles_to_grid, project_with_bodies, surface_tension, wall_drag,
 };
 use crate::solver::pressure::Projection;
 use crate::solver::rigid::{angular, linear};
@@ -95,6 +96,8 @@ pub struct MacOptions {
     /// Smoothing of the surface for pictures, in cells.
     pub smoothing: f64,
     pub seed: u64,
+    /// Air without a surface instead of liquid.
+    pub smoke: Option<Smoke>,
     /// What particles carry.
     pub columns: Columns,
     /// What is shown besides.
@@ -279,6 +282,11 @@ impl Liquid for Mac {
         self.lay_tiles(step)?;
         step.cancel.check()?;
         self.carry_surface(step)?;
+        if self.options.smoke.is_some() {
+            // Where particles are sparse there is air all the same.
+            let deep = -self.band();
+            self.next.grid.liquid.fill(deep);
+        }
         self.settle_volume();
         Ok(())
     }
@@ -310,7 +318,7 @@ impl Liquid for Mac {
         if let Some(force) = step.force {
             moving::apply_force(grid, force, dt);
         }
-        Ok(())
+        self.lift(step)
     }
 
     fn solve(&mut self, step: &Step) -> Result<Solved> {
@@ -320,11 +328,11 @@ impl Liquid for Mac {
         let layers = self.margin(step.dt) + 2;
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
-        let Projected { report, mut known, mut drift, bodies } = project_with_bodies(
+        let Projected { report, mut known, mut drift, bodies, .. } = project_with_bodies(
             grid,
             step.solids,
             &options,
-            &spreading,
+            &Asked { spreading: &spreading, acting: (!first.is_empty()).then_some(&first) },
             step.bodies,
             &mut self.multigrid,
             step.cancel,
@@ -370,6 +378,7 @@ impl Liquid for Mac {
             let rows = particles.carried.par_chunks_mut(particles.stride);
             rows.for_each(|row| row[age.start] += step.dt as f32);
         }
+        self.fade_smoke(step.dt);
         if !self.next.fastest.is_finite() || !self.next.flying.is_finite() {
             return Err(Error::diverged("finish", "velocities are not finite"));
         }

@@ -11,6 +11,12 @@
 //! The open share of a face is exact for a planar solid; liquid and solid ignore each other: the
 //! liquid's distance goes on through the wall, and the open share does not know of the surface.
 //! The volume of liquid in a cell is the product of both shares times h³.
+//!
+//! Distances at nodes know nothing of a gap between two solids that is narrower than a cell: no node lies in it. Bodies
+//! never overlap other solids, so that what they close is measured apart and added to what the others close.
+//! A gap of half a cell between a body and a wall is then open by half a face. Cells with their centre in
+//! a body keep what is open of them, too: the liquid in them is pushed by the body's own motion, which the pressure
+//! finds, and cannot be squeezed by a motion that is prescribed.
 
 use crate::field::Solids;
 use crate::geometry::fraction;
@@ -191,7 +197,13 @@ pub(super) fn each_cell(depth: usize, mut f: impl FnMut(usize, [isize; 3])) {
 
 /// Distances to solids at the nodes of a tile, one more all round: from −1 to 8 along each axis.
 #[derive(Default)]
-struct Nodes(Halo);
+struct Nodes {
+    all: Halo,
+    /// To everything but bodies, and to bodies; only if there are bodies near.
+    others: Halo,
+    bodies: Halo,
+    any_bodies: bool,
+}
 
 impl Nodes {
     /// Measure the solids round tile t; false if all are too far away to matter.
@@ -204,6 +216,8 @@ impl Nodes {
         if solids.distance(&middle, far + 8.0 * h) >= far + 8.0 * h {
             return false;
         }
+        let here = Aabb::new(middle, middle).grow(8.0 * h);
+        self.any_bodies = solids.body_bounds().any(|b| b.overlaps(&here));
         // A grid one cell thick sees the solids in its middle plane.
         let lift = if tiles.is_flat() { Vec3::z() * (0.5 * h) } else { Vec3::zeros() };
         let layers = if tiles.is_flat() { 0..1 } else { -1..depth + 1 };
@@ -211,21 +225,41 @@ impl Nodes {
             for y in -1..=SIDE as isize {
                 for x in -1..=SIDE as isize {
                     let node = [base[0] + x as i32, base[1] + y as i32, base[2] + z as i32];
+                    let (at, place) = (tiles.corner(node) + lift, Halo::at(x, y, z));
                     // A node on the surface of a solid belongs to it, whatever the rounding.
-                    let d = solids.distance(&(tiles.corner(node) + lift), far) - 1e-9 * h;
-                    self.0.0[Halo::at(x, y, z)] = d;
+                    let within = 1e-9 * h;
+                    if self.any_bodies {
+                        let [others, bodies] = solids.distances_apart(&at, far).map(|d| d - within);
+                        (self.others.0[place], self.bodies.0[place]) = (others, bodies);
+                        self.all.0[place] = others.min(bodies);
+                    } else {
+                        self.all.0[place] = solids.distance(&at, far) - within;
+                    }
                 }
             }
         }
         if tiles.is_flat() {
-            self.0.0.copy_within(100..200, 0);
-            self.0.0.copy_within(100..200, 200);
+            for halo in [&mut self.all, &mut self.others, &mut self.bodies] {
+                halo.0.copy_within(100..200, 0);
+                halo.0.copy_within(100..200, 200);
+            }
         }
         true
     }
 
+    /// What solids close, of whatever is measured from the distances of a halo.
+    fn closed(&self, share: impl Fn(&Halo) -> f64) -> f64 {
+        if self.any_bodies { (share(&self.others) + share(&self.bodies)).min(1.0) } else { share(&self.all) }
+    }
+
+    /// Distance at the centre of a cell to solids that bury it.
+    fn burying(&self, i: isize, j: isize, k: isize) -> f64 {
+        let halo = if self.any_bodies { &self.others } else { &self.all };
+        corners(halo, i, j, k).iter().sum::<f64>() / 8.0
+    }
+
     fn centre(&self, i: isize, j: isize, k: isize) -> f64 {
-        corners(&self.0, i, j, k).iter().sum::<f64>() / 8.0
+        corners(&self.all, i, j, k).iter().sum::<f64>() / 8.0
     }
 }
 
@@ -249,29 +283,32 @@ impl TileParts<'_> {
     }
 
     fn fill(&mut self, tiles: &Tiles, nodes: &Nodes) {
-        let halo = &nodes.0;
+        let halo = &nodes.all;
         let dry = halo.0[..100 * (tiles.depth() + 2)].iter().all(|&d| d > 0.0);
         let limit = -BURIED_CELLS * tiles.h();
         each_cell(tiles.depth(), |l, [i, j, k]| {
-            let n = |dx, dy, dz| halo.get(i + dx, j + dy, k + dz);
-            self.solid[l] = n(0, 0, 0);
+            self.solid[l] = halo.get(i, j, k);
             self.centre[l] = nodes.centre(i, j, k);
             if dry {
                 return;
             }
-            self.room[l] = 1.0 - fraction::cube(corners(halo, i, j, k));
+            self.room[l] = 1.0 - nodes.closed(|halo| fraction::cube(corners(halo, i, j, k)));
             for axis in 0..tiles.axes() {
                 let d = |a: usize| (a == axis) as isize;
-                let corners = match axis {
-                    0 => [n(0, 0, 0), n(0, 1, 0), n(0, 0, 1), n(0, 1, 1)],
-                    1 => [n(0, 0, 0), n(1, 0, 0), n(0, 0, 1), n(1, 0, 1)],
-                    _ => [n(0, 0, 0), n(1, 0, 0), n(0, 1, 0), n(1, 1, 0)],
-                };
-                let share = (1.0 - fraction::rectangle(corners)) as f32;
+                let closed = nodes.closed(|halo| {
+                    let n = |dx, dy, dz| halo.get(i + dx, j + dy, k + dz);
+                    fraction::rectangle(match axis {
+                        0 => [n(0, 0, 0), n(0, 1, 0), n(0, 0, 1), n(0, 1, 1)],
+                        1 => [n(0, 0, 0), n(1, 0, 0), n(0, 0, 1), n(1, 0, 1)],
+                        _ => [n(0, 0, 0), n(1, 0, 0), n(0, 1, 0), n(1, 1, 0)],
+                    })
+                });
+                let share = (1.0 - closed) as f32;
                 // What little of a buried cell is open has no room for a pressure of its own: when the
                 // wall moves, the cell would be filled or emptied at great speed through the slivers.
                 let buried = share < 1.0
-                    && (self.centre[l] < limit || nodes.centre(i - d(0), j - d(1), k - d(2)) < limit);
+                    && (nodes.burying(i, j, k) < limit
+                        || nodes.burying(i - d(0), j - d(1), k - d(2)) < limit);
                 self.open[axis][l] = if share < LEAST_OPEN || buried { 0.0 } else { share };
             }
         });

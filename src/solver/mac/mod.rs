@@ -24,7 +24,7 @@ pub use bodies::{Afloat, Bodies, Carried, Contact};
 pub use drag::wall_drag;
 pub use grid::{MacGrid, REACH_CELLS};
 pub use multigrid::{Multigrid, PressureSolve};
-pub use pressure::{PressureOptions, Projected, project, project_with_bodies};
+pub use pressure::{Asked, PressureOptions, Projected, project, project_with_bodies};
 pub use regions::ClosedRegions;
 pub use stencil::Stencil;
 pub use stokes::{Crept, StokesSolve, creep};

@@ -23,7 +23,7 @@
 use super::bodies::{self, Afloat, Bodies, Carried};
 use super::grid::{MacGrid, each_cell};
 use super::multigrid::{Multigrid, PressureSolve};
-use super::peel;
+use super::peel::{self, Peel};
 use super::stencil::Stencil;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -60,6 +60,15 @@ pub struct PressureOptions {
     pub tolerance: f64,
 }
 
+/// What a projection is asked for besides balance, field by field over the cells of the grid.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The share of its volume by which each cell is to expand in the step.
+    pub spreading: &'a [f64],
+    /// The pressure of an earlier projection that acts in the same step, Pa: walls that peel bound the sum.
+    pub acting: Option<&'a [f64]>,
+}
+
 /// What [`project`] found.
 pub struct Projected {
     pub report: Projection,
@@ -69,6 +78,8 @@ pub struct Projected {
     pub drift: [Vec<f64>; 3],
     /// What became of the bodies.
     pub bodies: Vec<Carried>,
+    /// Places of cells where liquid leaves its wall.
+    pub off: Vec<usize>,
 }
 
 /// Project the velocities so that liquid keeps its volume and does not enter solids, and find the
@@ -82,7 +93,8 @@ pub fn project(
     cancel: &Cancel,
 ) -> Result<Projected> {
     let none = Bodies { all: &[], gravity: Vec3::zeros(), contact: None };
-    project_with_bodies(grid, solids, options, spreading, &none, multigrid, cancel)
+    let asked = Asked { spreading, acting: None };
+    project_with_bodies(grid, solids, options, &asked, &none, multigrid, cancel)
 }
 
 /// As [`project`], with bodies whose velocities are unknowns as well (see [`super::bodies`]).
@@ -90,7 +102,7 @@ pub fn project_with_bodies(
     grid: &mut MacGrid,
     solids: &Solids,
     options: &PressureOptions,
-    spreading: &[f64],
+    asked: &Asked,
     bodies: &Bodies,
     multigrid: &mut Multigrid,
     cancel: &Cancel,
@@ -102,7 +114,7 @@ pub fn project_with_bodies(
     if stencil.diagonal.par_iter().all(|d| *d == 0.0) {
         grid.pressure.fill(0.0);
         let bodies = dry(bodies, options.dt);
-        return Ok(Projected { report: Projection::default(), known, drift, bodies });
+        return Ok(Projected { report: Projection::default(), known, drift, bodies, off: Vec::new() });
     }
     multigrid.rebuild(&wet.tiles, &stencil)?;
     cancel.check()?;
@@ -112,28 +124,36 @@ pub fn project_with_bodies(
     pi.par_iter_mut().for_each(|p| *p *= per_pascal);
     let rhs = imbalance(grid, &wet, &stencil, solids);
     let params = KrylovParams { tolerance: options.tolerance, ..KrylovParams::default() };
-    let lower = peel::bounds(grid, &wet, &stencil, solids, multigrid);
-    let lower = lower.as_deref();
+    let acting = asked.acting.map(|p| {
+        let mut part = wet.gather(p);
+        part.par_iter_mut().for_each(|p| *p *= per_pascal);
+        part
+    });
+    let mut peel = Peel::new(grid, &wet, &stencil, solids, acting.as_deref(), multigrid);
     let (solve, carried) = if bodies.all.is_empty() {
-        let solve =
-            peel::solve(multigrid, &wet.tiles, &stencil, None, lower, &rhs, &mut pi, &params, cancel)?;
+        let peel = peel.as_mut();
+        let solve = peel::solve(multigrid, &wet.tiles, &stencil, None, peel, &rhs, &mut pi, &params, cancel)?;
         (solve, Vec::new())
     } else {
-        let system = System { grid, wet: &wet, stencil: &stencil, solids, bodies, options, lower };
-        system.solve(&rhs, &mut pi, multigrid, &params, cancel)?
+        let system = System { grid, wet: &wet, stencil: &stencil, solids, bodies, options };
+        system.solve(&rhs, &mut pi, multigrid, peel.as_mut(), &params, cancel)?
     };
     solve.info.require("pressure")?;
+    let off = peel.as_ref().map_or(Vec::new(), |p| p.off(&wet));
     let MacGrid { tiles, liquid, open, velocity, pressure, .. } = &mut *grid;
     let faces = Faces { tiles, liquid, open };
     wet.scatter(&pi, pressure);
     accelerate(&faces, &wet, pressure, velocity, Some(&mut known));
     pressure.par_iter_mut().for_each(|p| *p /= per_pascal);
-    let mut rhs = wet.gather(spreading);
+    let mut rhs = wet.gather(asked.spreading);
     rhs.par_iter_mut().zip(&stencil.diagonal).filter(|(_, d)| **d == 0.0).for_each(|(s, _)| *s = 0.0);
     if rhs.par_iter().any(|s| s.abs() > LEAST_SPREAD) {
         rhs.par_iter_mut().for_each(|s| *s *= h / options.dt);
         let params = KrylovParams { tolerance: SPREAD_TOLERANCE, ..params };
         pi.fill(0.0);
+        if let Some(peel) = &mut peel {
+            peel.restore(&wet.tiles, &stencil, multigrid)?;
+        }
         multigrid.solve(&wet.tiles, &stencil, &rhs, &mut pi, &params, cancel)?;
         let mut psi = tiles.field(0.0);
         wet.scatter(&pi, &mut psi);
@@ -146,7 +166,7 @@ pub fn project_with_bodies(
         closed_regions: solve.closed_regions,
         refused_inflow: solve.refused * h * h,
     };
-    Ok(Projected { report, known, drift, bodies: carried })
+    Ok(Projected { report, known, drift, bodies: carried, off })
 }
 
 /// Bodies without liquid: weight and contact.
@@ -175,8 +195,6 @@ struct System<'a> {
     solids: &'a Solids,
     bodies: &'a Bodies<'a>,
     options: &'a PressureOptions,
-    /// The least pressure of each cell, if walls peel.
-    lower: Option<&'a [f64]>,
 }
 
 impl System<'_> {
@@ -186,10 +204,11 @@ impl System<'_> {
         rhs: &[f64],
         pi: &mut [f64],
         multigrid: &mut Multigrid,
+        mut peel: Option<&mut Peel>,
         params: &KrylovParams,
         cancel: &Cancel,
     ) -> Result<(PressureSolve, Vec<Carried>)> {
-        let Self { grid, wet, stencil, solids, bodies, options, lower } = *self;
+        let Self { grid, wet, stencil, solids, bodies, options } = *self;
         let (all, dt, rho) = (bodies.all, options.dt, options.density);
         let mass = rho * grid.tiles.h().powi(3);
         let rows = bodies::rows(grid, wet, stencil, solids, all);
@@ -215,9 +234,9 @@ impl System<'_> {
             let start: Vec<Six> = before.iter().zip(&pushed).map(|(v, d)| v + d).collect();
             let mut b = rhs.to_vec();
             coupling.rows.add_flow(-1.0, &start, &mut b);
-            let coupled = Some(&coupling);
+            let (coupled, peel) = (Some(&coupling), peel.as_deref_mut());
             let mut solve =
-                peel::solve(multigrid, &wet.tiles, stencil, coupled, lower, &b, pi, params, cancel)?;
+                peel::solve(multigrid, &wet.tiles, stencil, coupled, peel, &b, pi, params, cancel)?;
             solve.info.require("pressure")?;
             iterations += solve.info.iterations;
             solve.info.iterations = iterations;

@@ -4,11 +4,12 @@
 //! missing or broken is named.
 
 use super::caption::Caption;
+use super::fog::Fog;
 use super::stage::Collider;
 use meniscus::geometry::TriMesh;
 use meniscus::io::cache::{Manifest, ManifestCollider};
 use meniscus::math::{Aabb, Pose, Vec3};
-use meniscus::scene::Look;
+use meniscus::scene::{Look, Scene};
 use meniscus::{Error, Result, io};
 use nalgebra::{Quaternion, UnitQuaternion};
 use serde::Deserialize;
@@ -42,6 +43,7 @@ pub struct Frame {
     pub surface: TriMesh,
     pub colliders: Vec<Collider>,
     pub caption: Caption,
+    pub fog: Option<Fog>,
 }
 
 /// A cache that is open for reading.
@@ -49,6 +51,8 @@ pub struct Cache {
     pub folder: PathBuf,
     pub manifest: Manifest,
     rigid: BTreeMap<String, Collider>,
+    /// Whether its scene is one of smoke, not of liquid.
+    pub smoke: bool,
 }
 
 impl Cache {
@@ -60,7 +64,10 @@ impl Cache {
             let collider = Collider::new(&listed.name, &mesh, Pose::identity(), listed.look)?;
             rigid.insert(listed.name.clone(), collider);
         }
-        Ok(Self { folder: folder.to_path_buf(), manifest, rigid })
+        let scene =
+            std::fs::read_to_string(folder.join("scene.json")).ok().and_then(|t| Scene::from_json(&t).ok());
+        let smoke = scene.is_some_and(|s| s.smoke.is_some());
+        Ok(Self { folder: folder.to_path_buf(), manifest, rigid, smoke })
     }
 
     /// The domain, if it has an end.
@@ -70,7 +77,8 @@ impl Cache {
 
     /// The liquid of a frame; an empty mesh where there is none yet.
     pub fn surface(&self, frame: i64) -> Result<TriMesh> {
-        let Some(path) = self.manifest.surface_file(&self.folder, frame) else {
+        // The surface of air would be that of the domain.
+        let Some(path) = self.manifest.surface_file(&self.folder, frame).filter(|_| !self.smoke) else {
             return Ok(TriMesh::default());
         };
         io::any::read(&path)
@@ -125,7 +133,19 @@ impl Cache {
             litres: report.litres,
             litres_expected: report.litres_expected,
         };
-        Ok(Frame { surface: self.surface(frame)?, colliders: self.place(frame, &report)?, caption })
+        let (surface, colliders) = (self.surface(frame)?, self.place(frame, &report)?);
+        Ok(Frame { surface, colliders, caption, fog: self.fog(frame)? })
+    }
+
+    /// The smoke of a frame, from its particles.
+    fn fog(&self, frame: i64) -> Result<Option<Fog>> {
+        let (true, Some(domain)) = (self.smoke, self.domain()) else { return Ok(None) };
+        if !self.manifest.particles {
+            let message = "smoke is drawn from particles; run the scene with --set outputs.particles=true";
+            return Err(Error::invalid("preview", message));
+        }
+        let path = self.folder.join("particles").join(io::frame::frame_name(frame) + ".ply");
+        Ok(Fog::new(&io::points::read(&path)?, &domain, self.manifest.cell))
     }
 }
 

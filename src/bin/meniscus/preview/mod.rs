@@ -9,6 +9,7 @@ mod camera;
 mod caption;
 mod cells;
 mod environment;
+mod fog;
 pub(super) mod font;
 mod ground;
 pub(super) mod image;
@@ -296,6 +297,7 @@ impl Studio {
             tint_depth: 0.35 * self.overview.bounds.size().norm().max(1e-9),
             touch: 1.5 * self.cache.manifest.cell,
             bounds: self.overview.bounds,
+            fog: content.fog.as_ref(),
         };
         let mut image = render(&scene, size, self.quality)?;
         content.caption.draw(&mut image);

@@ -45,6 +45,9 @@ impl Overview {
                 solid.extend(collider.outline().map(|p| within(&p, &domain)));
             }
         }
+        if let (true, Some(domain)) = (cache.smoke, domain) {
+            liquid.extend(domain.corners());
+        }
         let near = trimmed(&liquid);
         liquid.retain(|p| near.contains(p));
         liquid.extend(solid);

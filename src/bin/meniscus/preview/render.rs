@@ -87,6 +87,7 @@ pub fn render(scene: &RenderScene, [width, height]: [usize; 2], quality: Quality
     let environment = Environment::studio(&scene.camera);
     let ground_light = GroundLight::new(&stage, &environment, effort.ground_cells, effort.ground_rays);
     let tracer = Tracer {
+        fog: scene.fog.map(|f| f.light(&environment)),
         stage,
         environment,
         ground_light,

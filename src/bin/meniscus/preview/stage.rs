@@ -6,6 +6,7 @@
 
 use super::body::{Body, Contact, Placed};
 use super::camera::{Camera, Ray};
+use super::fog::Fog;
 use super::image::Rgb;
 use super::optics::{absorption, transmitted};
 use meniscus::geometry::TriMesh;
@@ -69,6 +70,8 @@ pub struct RenderScene<'a> {
     pub touch: f64,
     /// The box of the action, which sets the scale of the light; the same for all frames.
     pub bounds: Aabb,
+    /// Smoke in the air.
+    pub fog: Option<&'a Fog>,
 }
 
 impl RenderScene<'_> {

@@ -8,6 +8,7 @@
 use super::body::{CLAY, Contact};
 use super::camera::Ray;
 use super::environment::{Environment, smooth_step};
+use super::fog::LitFog;
 use super::ground::{GroundLight, received};
 use super::image::Rgb;
 use super::optics::{GLASS, WATER, fresnel, reflect, refract, transmitted};
@@ -26,6 +27,7 @@ pub struct Tracer<'a> {
     pub stage: Stage<'a>,
     pub environment: Environment,
     pub ground_light: Option<GroundLight>,
+    pub fog: Option<LitFog<'a>>,
     pub light_rays: usize,
     pub sky_rays: usize,
     /// Times a ray may be bent or mirrored.
@@ -50,6 +52,7 @@ impl Tracer<'_> {
     fn follow(&self, part: Part, samples: &Samples) -> Rgb {
         let ray = &part.ray;
         let hit = self.stage.first(ray, part.inside);
+        let hit_at = hit.as_ref().map(Hit::t);
         let (mut mirrored, mut through) = self.walls(ray, hit.as_ref().map_or(f64::INFINITY, Hit::t));
         if let (true, Some(hit)) = (part.inside, &hit) {
             let left = transmitted(&self.stage.absorption, hit.t());
@@ -62,7 +65,10 @@ impl Tracer<'_> {
             Some(Hit::Solid(contact)) => self.matte(&part, &contact, CLAY, samples),
             Some(Hit::Liquid(contact)) => self.liquid(&part, &contact, samples),
         };
-        mirrored + through.component_mul(&end)
+        let light = mirrored + through.component_mul(&end);
+        let reach = hit_at.unwrap_or(f64::INFINITY);
+        let (smoke, clear) = self.fog.as_ref().map_or((Rgb::zeros(), 1.0), |f| f.along(ray, reach));
+        smoke + light * clear
     }
 
     /// What all walls of glass before t_max mirror, and the share of each colour that passes them.

@@ -18,8 +18,8 @@ use rayon::prelude::*;
 #[derive(Debug, Default)]
 pub(super) struct Vectors {
     b: Vec<f64>,
-    x: Vec<f64>,
-    r: Vec<f64>,
+    pub(super) x: Vec<f64>,
+    pub(super) r: Vec<f64>,
     p: Vec<f64>,
     q: Vec<f64>,
 }
@@ -83,6 +83,9 @@ impl Multigrid {
         let (mut iterations, mut previous) = (0, f64::INFINITY);
         let (residual, outcome) = loop {
             self.residual(v);
+            if self.lift(v) {
+                self.residual(v);
+            }
             let residual = finite(iterations, vector::norm(&v.r))? / scale;
             if residual <= params.tolerance {
                 break (residual, Outcome::Converged);
@@ -150,7 +153,7 @@ impl Multigrid {
         // A step of length zero hands the residual to the cycle.
         self.levels[0].step(0.0, 1.0 / norm, v);
         self.cycle();
-        self.correct_constants(1.0 / norm, &v.r);
+        self.correct(1.0 / norm, &v.r);
         let (mut rz, _) = self.levels[0].products(&v.r, &v.q);
         self.levels[0].turn(norm, 0.0, &mut v.p);
         rz = finite(*iterations, rz * norm)?;
@@ -183,7 +186,7 @@ impl Multigrid {
                 return Ok(Outcome::Stalled);
             }
             self.cycle();
-            self.correct_constants(1.0 / unit, &v.r);
+            self.correct(1.0 / unit, &v.r);
             let (zr, zq) = self.levels[0].products(&v.r, &v.q);
             let (new_rz, zq) = (finite(*iterations, zr * unit)?, zq * unit);
             self.levels[0].turn(unit, -alpha * zq / rz, &mut v.p);

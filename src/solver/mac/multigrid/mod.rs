@@ -213,7 +213,7 @@ impl Multigrid {
         params: &KrylovParams,
         cancel: &Cancel,
     ) -> Result<PressureSolve> {
-        self.bodies = coupling.map(|c| self.split_bodies(tiles, c));
+        self.bodies = coupling.map(|c| self.split_bodies(tiles, stencil, c)).transpose()?;
         let solved = self.solve_present(tiles, stencil, coupling, rhs, p, params, cancel);
         self.bodies = None;
         solved

@@ -23,6 +23,7 @@ fn scene<'a>(surface: Option<&'a TriMesh>, colliders: &'a [Collider]) -> RenderS
         tint_depth: 0.35 * bounds.size().norm(),
         touch: 0.003,
         bounds,
+        fog: None,
     }
 }
 
