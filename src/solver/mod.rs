@@ -4,4 +4,5 @@ pub mod bcc;
 pub mod mac;
 pub mod pressure;
 pub mod rigid;
+pub mod rounds;
 pub mod stokes;
