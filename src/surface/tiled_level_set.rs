@@ -7,11 +7,22 @@
 //!     φ′(x) = φ(x − Δt u)        paths by Ralston's third-order rule, φ by cubics in each direction
 //! ```
 //!
-//! The velocity is asked for once in each cell of the band and interpolated between cells along paths, so that a
-//! mesh is located as rarely as possible. Cubics through four points give quadratic fields exactly; the result is
+//! The velocity is asked for in the cells of the band and interpolated between cells along paths, so that a
+//! mesh is located as rarely as possible. The surface lies between two cells and moves by the mean of their velocities;
+//! the liquid's grows towards the surface and beyond it there is none, so that this mean would be too low by a share of
+//! k h/6 in waves of wave number k. So cells near the surface take the normal part of the velocity from its nearest
+//! point c:
+//!
+//! ```text
+//!     u = u(x) + w n n·(u(c) − u(x)) ,        c = x − φ n
+//! ```
+//!
+//! w falls from one to zero between [`NORMAL`] cells of distance. A rigid motion is not changed by this. Cubics through four points give quadratic fields exactly; the result is
 //! kept within the range of the eight values round the point, so that no extremum appears. Only cells near the
 //! surface are carried; all others follow when φ is made a distance again ([`crate::grid::redistance`]), which
 //! leaves planes alone to round-off. In solids φ is continued linearly, so that still water is level up to its walls.
+//! Liquid that comes off a wall that lets go leaves air behind: a point that was inside the wall when the step began, and
+//! that the flow takes out of it, is as far from the new surface as it was deep in the wall.
 //! Volume is the sum over cells of the exact share of max(φ, −solid) < 0, linear between corners.
 //! Checked by the notched disk and the ball in a vortex of [`super::ParticleLevelSet`], and by still water in tests/bcc.
 
@@ -30,6 +41,12 @@ use rayon::prelude::*;
 pub const BAND: f64 = 5.0;
 /// Cells this near to the surface are carried, besides those that the flow may bring near.
 const CARRIED: f64 = 2.5;
+/// Up to which distance in cells the normal velocity is that of the surface, and from which on it is that of the place.
+const NORMAL: [f64; 2] = [1.5, 3.0];
+/// What leaves a wall goes at more than this share of its speed along the wall's normal...
+const SLIDES: f64 = 0.1;
+/// ...and by more than this many cells.
+const LEAST_OFF: f64 = 0.01;
 /// Layers of solid into which the surface is continued linearly.
 const LINEAR_LAYERS: usize = 3;
 /// A surface further away than this many cells is not continued into a solid: depth is no slope.
@@ -59,6 +76,8 @@ pub(super) type Centred = [Vec<f64>; 3];
 #[derive(Default)]
 pub(super) struct Around {
     pub phi: Patch,
+    /// Distance to solids when the step began, where walls let go.
+    solid: Patch,
     velocity: [Patch; 3],
 }
 
@@ -197,6 +216,7 @@ impl TiledLevelSet {
             let x: Vec<Vec3> = places.iter().map(|l| tiles.centre(tiles.cell(t * v + l))).collect();
             let mut u = vec![Vec3::zeros(); x.len()];
             carry.velocity.velocities(&x, &mut u);
+            self.take_normal_part(t, &places, &x, carry, &mut u);
             places.into_iter().zip(u).collect::<Vec<_>>()
         };
         let found: Vec<Vec<(usize, Vec3)>> = (0..tiles.len()).into_par_iter().map(of_tile).collect();
@@ -212,6 +232,38 @@ impl TiledLevelSet {
             extend_average(tiles, u, &mut known.clone(), 4)?;
         }
         Ok(velocity)
+    }
+
+    /// Exchange the normal part of velocities near the surface for that of the nearest point of the surface.
+    fn take_normal_part(&self, t: usize, places: &[usize], x: &[Vec3], carry: &Carry, u: &mut [Vec3]) {
+        let (tiles, h) = (&self.tiles, self.h());
+        let [near, far] = NORMAL.map(|d| d * h);
+        let (mut at, mut feet, mut normals) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, &l) in places.iter().enumerate() {
+            let d = self.phi[t * tiles.volume() + l];
+            if d.abs() >= far {
+                continue;
+            }
+            let cell = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|v| v as i32);
+            let beside = |a: usize, by: i32| {
+                let mut c = cell;
+                c[a] += by;
+                tiles.near(t, c[0], c[1], c[2]).map_or(self.band(), |p| self.phi[p])
+            };
+            let slope = Vec3::from_fn(|a, _| beside(a, 1) - beside(a, -1));
+            // A slope far from one is no distance: two surfaces meet here.
+            if let Some(n) = slope.try_normalize(h) {
+                at.push((i, ((far - d.abs()) / (far - near)).min(1.0)));
+                feet.push(x[i] - n * d);
+                normals.push(n);
+            }
+        }
+        let mut there = vec![Vec3::zeros(); feet.len()];
+        carry.velocity.velocities(&feet, &mut there);
+        for (((i, share), n), v) in at.into_iter().zip(normals).zip(there) {
+            let missing = (v - u[i]).dot(&n);
+            u[i] += n * (share * missing);
+        }
     }
 
     /// Whole cells that liquid may cross in a step.
@@ -230,6 +282,18 @@ impl TiledLevelSet {
         let phi = self.carried(&tiles, velocity, carry, travel + 3);
         self.lay(tiles, carry.solids);
         self.phi = phi;
+    }
+
+    /// How deep a point was in a wall, m, if the flow takes it off a wall that lets go.
+    fn comes_off(&self, carry: &Carry, around: &Around, [from, to]: [&Vec3; 2], x: &Vec3) -> Option<f64> {
+        let depth = -around.solid.sample([from.x, from.y, from.z]);
+        let (h, gone) = (self.h(), (to - from) * self.h());
+        if depth <= 0.0 || !carry.solids.wall(x, 2.0 * h).peel {
+            return None;
+        }
+        // Along a curved wall paths enter it a little; off it they lead along its normal.
+        let away = gone.dot(&carry.solids.outward(x, 0.25 * h));
+        (away > SLIDES * gone.norm() + LEAST_OFF * h).then_some(depth)
     }
 
     /// Tiles for the liquid and its band after a step of `travel` cells.
@@ -278,16 +342,24 @@ impl TiledLevelSet {
                     return;
                 }
                 around.load(old, &self.phi, velocity, coord, margin);
+                self.load_solid(carry, around, coord, margin);
                 return self.carry_tile(new, t, part, &[], around, carry);
             };
             let own = &self.phi[from * v..(from + 1) * v];
             part.copy_from_slice(own);
             if own.iter().any(|d| d.abs() < self.band()) {
                 around.load(old, &self.phi, velocity, coord, margin);
+                self.load_solid(carry, around, coord, margin);
                 self.carry_tile(new, t, part, own, around, carry);
             }
         });
         out
+    }
+
+    fn load_solid(&self, carry: &Carry, around: &mut Around, coord: [i32; 3], margin: usize) {
+        if carry.solids.walls().any(|w| w.peel) {
+            around.solid.load(&self.tiles, &self.solid, coord, margin, SOLID_REACH * self.h());
+        }
     }
 
     fn carry_tile(
@@ -301,6 +373,7 @@ impl TiledLevelSet {
     ) {
         let (h, band) = (self.h(), self.band());
         let (base, step) = (new.base_point(t), -carry.dt / h);
+        let peels = carry.solids.walls().any(|w| w.peel);
         for (l, out) in part.iter_mut().enumerate() {
             let g = base + Vec3::new((l % SIDE) as f64, (l / SIDE % SIDE) as f64, (l / (SIDE * SIDE)) as f64);
             let near = CARRIED * h + 1.5 * carry.dt * around.at(&g).norm();
@@ -309,8 +382,14 @@ impl TiledLevelSet {
                 continue;
             }
             let from = around.trace(&g, step);
+            let place = |g: &Vec3| new.origin() + g.add_scalar(0.5) * h;
+            if peels {
+                if let Some(depth) = self.comes_off(carry, around, [&from, &g], &place(&g)) {
+                    *out = depth.min(band);
+                    continue;
+                }
+            }
             if carry.solids.any_thin() {
-                let place = |g: &Vec3| new.origin() + g.add_scalar(0.5) * h;
                 if carry.solids.path_crosses(&place(&from), &place(&g)) {
                     continue;
                 }
