@@ -12,9 +12,9 @@
 
 use meniscus::math::Vec3;
 use meniscus::mesh::bcc::{Edges, Lattice, Octree, OctreeDomain, Sizing};
-use meniscus::solver::bcc::{Cut, Embedded, LatticeVelocity, open_shares, reconstruct};
 use meniscus::scene::Scene;
 use meniscus::simulation::{Settings, Simulation};
+use meniscus::solver::bcc::{Cut, Embedded, LatticeVelocity, open_shares, reconstruct};
 use meniscus::{Cancel, Error};
 use serde_json::{Value, json};
 use std::time::Instant;

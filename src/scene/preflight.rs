@@ -2,7 +2,7 @@
 //!
 //! [`Scene::validate`] refuses what cannot work; this finds what will work but probably is not meant.
 
-use super::{Collider, Scene, Simulator, SimulatorType};
+use super::{Collider, Scene, Simulator, SimulatorType, Wall};
 use crate::math::Aabb;
 
 /// How grave a finding is.
@@ -147,6 +147,14 @@ impl Scene {
         if set.surface_smoothing != usual.surface_smoothing {
             let message = "has no effect with the simulator \"bcc\": its surface is smooth already";
             warn("simulator.surface_smoothing".into(), message);
+        }
+        let walls = self.colliders.iter().enumerate().map(|(i, c)| (format!("colliders[{i}].wall"), c.wall));
+        let sides = self.domain.iter().map(|d| ("domain.wall".to_string(), d.wall));
+        for (path, _) in sides.chain(walls).filter(|(_, wall)| *wall == Wall::Peel) {
+            warn(
+                path,
+                "the simulator \"bcc\" lets liquid slide along walls but not come off them; use \"mac\" for that",
+            );
         }
     }
 

@@ -5,7 +5,10 @@
 
 use super::attribute;
 use super::edit::{excerpt, nearest, printable};
-use super::{Blend, Body, Domain, Force, Joint, Keyed, Liquid, PRESETS, Resolution, SCENE_VERSION, Scene, ShapeSpec, Sink, Sizing, Transform};
+use super::{
+    Blend, Body, Domain, Force, Joint, Keyed, Liquid, PRESETS, Resolution, SCENE_VERSION, Scene, ShapeSpec,
+    Sink, Sizing, Transform,
+};
 use crate::error::{Error, Result};
 use crate::math::{Aabb, Vec3};
 use std::collections::BTreeSet;

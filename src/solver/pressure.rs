@@ -14,14 +14,9 @@
 
 use crate::cancel::Cancel;
 use crate::error::Result;
-use crate::linalg::{
-    Csr, KrylovParams, NullSpace, Preconditioner, PreconditionerKind, SolveInfo, cg, mprgp, vector,
-};
+use crate::linalg::{Csr, KrylovParams, NullSpace, Preconditioner, PreconditionerKind, SolveInfo, cg};
 use crate::mesh::{AIR, FaceGraph, Incidence};
 use crate::solver::rigid::{Coupling, Floating, RigidBody, RigidRows, Six, SixBySix, WithBodies};
-
-/// Pressures below zero by less than this share of the greatest count as zero.
-const NEGLIGIBLE: f64 = 1e-9;
 
 /// What a projection did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,7 +75,7 @@ pub fn project_with_bodies(
     let inverse_mass: Vec<SixBySix> = bodies.iter().map(|b| b.inverse_mass).collect();
     let mut equation = Equation::new(graph, dt_over_density, dt, rows, &inverse_mass, preconditioner)?;
     let velocities: Vec<Six> = bodies.iter().map(|b| b.velocity).collect();
-    let done = equation.solve(&velocities, None, p, tolerance, cancel)?;
+    let done = equation.solve(&velocities, p, tolerance, cancel)?;
     accelerate(graph, dt_over_density, p);
     for (body, impulse) in bodies.iter_mut().zip(equation.impulses(p)) {
         body.velocity += body.inverse_mass * impulse;
@@ -88,7 +83,7 @@ pub fn project_with_bodies(
     Ok(done)
 }
 
-/// The equation of the pressure, set up once for any number of velocities of the bodies and for walls that let go.
+/// The equation of the pressure, set up once for any number of velocities of the bodies.
 pub struct Equation {
     matrix: Csr,
     inverse: Box<dyn Preconditioner>,
@@ -98,8 +93,6 @@ pub struct Equation {
     b: Vec<f64>,
     null_space: Option<NullSpace>,
     closed_regions: usize,
-    /// Cells of components with a free surface.
-    open: Vec<bool>,
 }
 
 impl Equation {
@@ -114,8 +107,7 @@ impl Equation {
     ) -> Result<Self> {
         let (labels, open) = graph.components();
         let matrix = assemble(graph, &graph.incidence(), dt_over_density)?;
-        let coupling =
-            Coupling { rows: rows.clone(), middle: inverse_mass.iter().map(|c| c * dt).collect() };
+        let coupling = Coupling { rows: rows.clone(), middle: inverse_mass.iter().map(|c| c * dt).collect() };
         let mut closed: Vec<u32> =
             labels.iter().map(|&l| if open[l as usize] { u32::MAX } else { l }).collect();
         let mut weight = vec![1.0; closed.len()];
@@ -135,18 +127,13 @@ impl Equation {
             b: right_hand_side(graph, dt_over_density),
             null_space,
             closed_regions,
-            open: labels.iter().map(|&l| open[l as usize]).collect(),
         })
     }
 
-    /// Find the pressure for velocities of the bodies before it acts. `p` holds the first guess. In cells where
-    /// `peels` says so the pressure does not fall below zero, and liquid leaves instead, if air can follow it
-    /// [BBB07]: 0 ≤ p ⊥ (A p − b) ≥ 0, a quadratic program with bounds that is only solved if the equation gives
-    /// a negative pressure there.
+    /// Find the pressure for velocities of the bodies before it acts. `p` holds the first guess.
     pub fn solve(
         &mut self,
         velocities: &[Six],
-        peels: Option<&[bool]>,
         p: &mut [f64],
         tolerance: f64,
         cancel: &Cancel,
@@ -157,26 +144,12 @@ impl Equation {
         let params = KrylovParams { tolerance, null_space, ..KrylovParams::default() };
         let with = WithBodies { base: &self.matrix, coupling: &self.coupling };
         let inverse = self.inverse.as_mut();
-        let mut solve = match velocities.is_empty() {
+        let solve = match velocities.is_empty() {
             true => cg(&self.matrix, inverse, &b, p, &params, cancel)?,
             false => cg(&with, inverse, &b, p, &params, cancel)?,
         };
         solve.require("pressure")?;
         let refused_inflow = null_space.map_or(0.0, |n| refused(n, &b));
-        let bounded = |i: usize| peels.is_some_and(|peels| peels[i]) && self.open[i];
-        let least = -NEGLIGIBLE * vector::max_norm(p);
-        if p.iter().enumerate().any(|(i, p)| bounded(i) && *p < least) {
-            let lower: Vec<f64> =
-                (0..p.len()).map(|i| if bounded(i) { 0.0 } else { f64::NEG_INFINITY }).collect();
-            if let Some(null) = null_space {
-                null.project(&mut b);
-            }
-            let before = solve.iterations;
-            let diagonal = self.matrix.diagonal();
-            solve = mprgp(&with, &diagonal, inverse, &b, &lower, p, &params, cancel)?.solve;
-            solve.require("pressure")?;
-            solve.iterations += before;
-        }
         Ok(Projection { solve: Some(solve), closed_regions: self.closed_regions, refused_inflow })
     }
 

@@ -21,8 +21,6 @@
 //! kept within the range of the eight values round the point, so that no extremum appears. Only cells near the
 //! surface are carried; all others follow when φ is made a distance again ([`crate::grid::redistance`]), which
 //! leaves planes alone to round-off. In solids φ is continued linearly, so that still water is level up to its walls.
-//! Liquid that comes off a wall that lets go leaves air behind: a point that was inside the wall when the step began, and
-//! that the flow takes out of it, is as far from the new surface as it was deep in the wall.
 //! Volume is the sum over cells of the exact share of max(φ, −solid) < 0, linear between corners.
 //! Checked by the notched disk and the ball in a vortex of [`super::ParticleLevelSet`], and by still water in tests/bcc.
 
@@ -43,10 +41,6 @@ pub const BAND: f64 = 5.0;
 const CARRIED: f64 = 2.5;
 /// Up to which distance in cells the normal velocity is that of the surface, and from which on it is that of the place.
 const NORMAL: [f64; 2] = [1.5, 3.0];
-/// What leaves a wall goes at more than this share of its speed along the wall's normal...
-const SLIDES: f64 = 0.1;
-/// ...and by more than this many cells.
-const LEAST_OFF: f64 = 0.01;
 /// Layers of solid into which the surface is continued linearly.
 const LINEAR_LAYERS: usize = 3;
 /// A surface further away than this many cells is not continued into a solid: depth is no slope.
@@ -76,8 +70,6 @@ pub(super) type Centred = [Vec<f64>; 3];
 #[derive(Default)]
 pub(super) struct Around {
     pub phi: Patch,
-    /// Distance to solids when the step began, where walls let go.
-    solid: Patch,
     velocity: [Patch; 3],
 }
 
@@ -284,18 +276,6 @@ impl TiledLevelSet {
         self.phi = phi;
     }
 
-    /// How deep a point was in a wall, m, if the flow takes it off a wall that lets go.
-    fn comes_off(&self, carry: &Carry, around: &Around, [from, to]: [&Vec3; 2], x: &Vec3) -> Option<f64> {
-        let depth = -around.solid.sample([from.x, from.y, from.z]);
-        let (h, gone) = (self.h(), (to - from) * self.h());
-        if depth <= 0.0 || !carry.solids.wall(x, 2.0 * h).peel {
-            return None;
-        }
-        // Along a curved wall paths enter it a little; off it they lead along its normal.
-        let away = gone.dot(&carry.solids.outward(x, 0.25 * h));
-        (away > SLIDES * gone.norm() + LEAST_OFF * h).then_some(depth)
-    }
-
     /// Tiles for the liquid and its band after a step of `travel` cells.
     fn next_tiles(&self, travel: usize, wanted: &[Aabb]) -> Tiles {
         let (tiles, v) = (&self.tiles, self.tiles.volume());
@@ -342,24 +322,16 @@ impl TiledLevelSet {
                     return;
                 }
                 around.load(old, &self.phi, velocity, coord, margin);
-                self.load_solid(carry, around, coord, margin);
                 return self.carry_tile(new, t, part, &[], around, carry);
             };
             let own = &self.phi[from * v..(from + 1) * v];
             part.copy_from_slice(own);
             if own.iter().any(|d| d.abs() < self.band()) {
                 around.load(old, &self.phi, velocity, coord, margin);
-                self.load_solid(carry, around, coord, margin);
                 self.carry_tile(new, t, part, own, around, carry);
             }
         });
         out
-    }
-
-    fn load_solid(&self, carry: &Carry, around: &mut Around, coord: [i32; 3], margin: usize) {
-        if carry.solids.walls().any(|w| w.peel) {
-            around.solid.load(&self.tiles, &self.solid, coord, margin, SOLID_REACH * self.h());
-        }
     }
 
     fn carry_tile(
@@ -373,7 +345,6 @@ impl TiledLevelSet {
     ) {
         let (h, band) = (self.h(), self.band());
         let (base, step) = (new.base_point(t), -carry.dt / h);
-        let peels = carry.solids.walls().any(|w| w.peel);
         for (l, out) in part.iter_mut().enumerate() {
             let g = base + Vec3::new((l % SIDE) as f64, (l / SIDE % SIDE) as f64, (l / (SIDE * SIDE)) as f64);
             let near = CARRIED * h + 1.5 * carry.dt * around.at(&g).norm();
@@ -382,14 +353,8 @@ impl TiledLevelSet {
                 continue;
             }
             let from = around.trace(&g, step);
-            let place = |g: &Vec3| new.origin() + g.add_scalar(0.5) * h;
-            if peels {
-                if let Some(depth) = self.comes_off(carry, around, [&from, &g], &place(&g)) {
-                    *out = depth.min(band);
-                    continue;
-                }
-            }
             if carry.solids.any_thin() {
+                let place = |g: &Vec3| new.origin() + g.add_scalar(0.5) * h;
                 if carry.solids.path_crosses(&place(&from), &place(&g)) {
                     continue;
                 }

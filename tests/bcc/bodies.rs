@@ -1,4 +1,4 @@
-//! Bodies that liquid on the lattice moves, walls that let go of it, and nozzles that give what they are told to.
+//! Bodies that liquid on the lattice moves, sizes that a scene asks for, and nozzles that give what they are told to.
 
 use super::support::{advance, simulation};
 use serde_json::{Value, json};
@@ -62,27 +62,6 @@ fn a_heavy_ball_comes_to_rest_on_the_floor_of_the_lattice() {
 }
 
 #[test]
-fn water_under_a_peeling_ceiling_of_the_lattice_falls_off() {
-    let fallen = |wall: &str| {
-        let mut sim = simulation(
-            &json!({"meniscus": 1, "frames": [1, 10], "fps": 24, "resolution": {"cell": 0.025},
-                "simulator": {"type": "bcc", "detail": 1},
-                "domain": {"min": [0, 0, 0], "max": [0.4, 0.4, 0.4], "wall": wall},
-                "initial": [{"shape": {"box": {"min": [-1, 0.3, -1], "max": [2, 2, 2]}}}]}),
-            2,
-        );
-        advance(&mut sim, 3);
-        let low = sim.surface().unwrap().positions.iter().map(|x| x.y).fold(1.0, f64::min);
-        0.3 - low
-    };
-    // Free fall for three frames is g t²/2 = 77 mm.
-    let (peels, slides) = (fallen("peel"), fallen("slide"));
-    println!("fallen: peels {peels}, slides {slides}");
-    assert!(peels > 0.06, "it fell by {peels} m");
-    assert!(slides < 0.5 * peels, "it fell by {slides} m where nothing lets go");
-}
-
-#[test]
 fn a_nozzle_with_sharp_edges_gives_what_it_is_told_to() {
     let (side, speed, fps, frames) = (0.08, 0.5, 50.0, 10);
     let mut sim = simulation(
@@ -94,15 +73,13 @@ fn a_nozzle_with_sharp_edges_gives_what_it_is_told_to() {
                 "velocity": [0, -speed, 0]}]}),
         2,
     );
+    advance(&mut sim, 2);
+    let first = sim.report().litres_expected;
     advance(&mut sim, frames);
-    // The box itself, filled at the end of the first substep, and what has left it since.
+    // The rim of the box wears off and is filled up again all the time; that is no liquid that was given.
     let report = sim.report();
-    let full = 1e3 * side * side * side;
-    let exact = full + 1e3 * side * side * speed * frames as f64 / fps;
-    let due = report.litres_expected;
-    // The first substep is one of a few in a frame.
-    assert!((due / exact - 1.0).abs() < 0.04, "the ledger says {due} of {exact} l");
-    assert!((report.litres / exact - 1.0).abs() < 0.06, "{} of {exact} l", report.litres);
+    let (given, exact) = (report.litres_expected - first, 1e3 * side * side * speed * frames as f64 / fps);
+    assert!((given / exact - 1.0).abs() < 0.01, "the ledger says {given} of {exact} l");
 }
 
 #[test]
@@ -117,10 +94,10 @@ fn cells_are_fine_where_a_scene_paints_them_and_wide_where_no_camera_looks() {
     };
     let plain = cells(json!({}));
     let painted = cells(json!({"regions": [{"shape": {"box": {"min": [0, 0, 0], "max": [0.3, 0.2, 0.3]}}}]}));
-    let camera = json!({"eye": [0.4, 0.5, 9], "look_at": [0.4, 0.4, 0], "half_angle": 20, "resolves": 0.5});
+    let camera = json!({"eye": [0.4, 0.5, 9], "look_at": [0.4, 0.4, 0], "half_angle": 20, "resolves": 1});
     let seen = cells(json!({"camera": camera}));
     // The painted box holds 8 × 5 × 8 finest cubes; what the band of the surface had not refined of it is new.
     assert!(painted.0 > plain.0 + 100, "{plain:?} {painted:?}");
-    // Half a degree at 9 m is 78 mm: cells of 40 mm are as good as wider ones.
+    // A degree at 9 m is 157 mm: cubes of 80 mm are fine enough.
     assert!(seen.0 < plain.0 / 2, "{plain:?} {seen:?}");
 }

@@ -142,7 +142,8 @@ impl Lattice {
         let squared = self.dual_edge(face).norm_squared();
         let plain = |c: u32| self.faces_of(c as usize).len() <= 4;
         self.faces.cells[face].iter().all(|&c| plain(c))
-            && (self.area_vector(face).norm_squared() - 8.0 * squared * squared).abs() < 1e-6 * squared * squared
+            && (self.area_vector(face).norm_squared() - 8.0 * squared * squared).abs()
+                < 1e-6 * squared * squared
     }
 
     /// Volume of each cell, m³.

@@ -20,7 +20,12 @@ impl Bcc {
         volumes: &[InitialVolume],
         emitters: usize,
     ) -> Result<Self> {
-        let domain = octree_domain(f64::from(options.cube) * options.cell, options.depth, &options.domain, options.open);
+        let domain = octree_domain(
+            f64::from(options.cube) * options.cell,
+            options.depth,
+            &options.domain,
+            options.open,
+        );
         let nearest = |x: &Vec3| volumes.iter().map(|v| (v.distance)(x)).fold(1e3 * options.cell, f64::min);
         let regions: Vec<Aabb> = volumes.iter().map(|v| v.bounds).collect();
         let surface = TiledLevelSet::filled(options.cell, domain.origin, solids, &regions, &nearest)?;

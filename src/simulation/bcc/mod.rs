@@ -17,7 +17,6 @@
 //! Checked by tests/bcc and `meniscus validate bcc`.
 
 mod filling;
-mod floating;
 mod mesh;
 mod mixing;
 mod moving;
@@ -29,8 +28,8 @@ mod thick;
 mod trouble;
 mod volumes;
 
-use super::mac::bodies_moved;
 use super::liquid::{Amount, CellFields, Liquid, Moments, Solved, Step};
+use super::mac::bodies_moved;
 use super::report::Limit;
 use super::state::{Reader, Writer};
 use super::volumes::VolumesView;
@@ -43,7 +42,7 @@ use crate::solver::bcc::{
     Afloat, Coupling, Cut, Embedded, LatticeValues, LatticeVelocity, body_rows, extend_velocity, fit_cells,
     missing_lift,
 };
-use crate::solver::mac::{Bodies, Carried};
+use crate::solver::mac::Carried;
 use crate::solver::pressure::Projection;
 use crate::surface::ParticleLevelSet;
 use mesh::Mesh;
@@ -170,19 +169,14 @@ impl Bcc {
         };
         let mut embedded = Embedded::with_held(&cut, held, surface_pressure, solid_velocity)?;
         let BccOptions { density, tolerance, .. } = self.options;
-        let peels = floating::peeling(&cut, &embedded, step.solids, reach);
-        let done = if floats || peels.is_some() {
-            let none = Bodies { all: &[], gravity: step.gravity, contact: None };
-            let bodies = if floats { step.bodies } else { &none };
+        let done = if floats {
+            let bodies = step.bodies;
             let rows = body_rows(&cut, &embedded, step.solids, bodies.all, reach);
             let missing = missing_lift(&cut, &embedded, step.solids, bodies, &rows, density);
             let afloat = Afloat { bodies, rows: &rows, missing: &missing };
-            let (peels, cancel) = (peels.as_deref(), step.cancel);
             let (done, carried) =
-                embedded.project_coupled(step.dt, density, &afloat, peels, pressure, tolerance, cancel)?;
-            if floats {
-                self.carried = carried;
-            }
+                embedded.project_coupled(step.dt, density, &afloat, pressure, tolerance, step.cancel)?;
+            self.carried = carried;
             done
         } else {
             embedded.project(step.dt / density, pressure, tolerance, step.cancel)?

@@ -221,19 +221,9 @@ pub(super) fn lead_along_walls(
     let plain = !solids.any_animated() && solids.walls().all(|w| *w == Wall::default());
     velocity.par_iter_mut().enumerate().for_each(|(c, v)| {
         let at = lattice.circumcentres[c];
-        let on_side = (0..3).any(|a| at[a] == 0 || at[a] == last[a]);
-        if on_side {
-            let x = lattice.circumcentre(c as u32);
-            let wall = if plain { Wall::default() } else { solids.wall(&x, reach) };
-            for a in (0..3).filter(|&a| at[a] == 0 || at[a] == last[a]) {
-                let leaves = if at[a] == 0 { v[a] > 0.0 } else { v[a] < 0.0 };
-                if !(wall.peel && leaves) {
-                    v[a] = 0.0;
-                }
-            }
-            if wall.stick {
-                *v = Vec3::zeros();
-            }
+        let on_side = (0..3).filter(|&a| at[a] == 0 || at[a] == last[a]).map(|a| v[a] = 0.0).count() > 0;
+        if on_side && !plain && solids.wall(&lattice.circumcentre(c as u32), reach).stick {
+            *v = Vec3::zeros();
         }
         let closed = || lattice.faces_of(c).iter().any(|&f| open[f as usize] < 1.0);
         if own[c] || *v == Vec3::zeros() || !closed() {
@@ -245,9 +235,7 @@ pub(super) fn lead_along_walls(
         let (moves, wall) =
             if plain { Default::default() } else { (solids.velocity(&x, reach), solids.wall(&x, reach)) };
         let slip = *v - moves;
-        // Liquid may come off a wall that lets go.
-        let off = if wall.peel { slip.dot(&n).min(0.0) } else { slip.dot(&n) };
-        let slip = slip - n * off;
+        let slip = slip - n * slip.dot(&n);
         *v = if wall.stick { moves } else { moves + slip * (1.0 - wall.friction) };
     });
 }

@@ -7,8 +7,8 @@
 //! unless the scene says otherwise. Its other [`Wishes`] are regions, the change of velocity over a cell, and a camera
 //! for which nothing needs to be finer than it can tell.
 
-use crate::field::Solids;
 use crate::error::Result;
+use crate::field::Solids;
 use crate::geometry::Shape;
 use crate::grid::SIDE;
 use crate::math::{Pose, Vec3};
@@ -116,7 +116,13 @@ impl Wishes {
             regions.extend(shape.map(|(shape, pose)| (shape, pose, region.width * cell)));
         }
         let at_colliders = sizing.at_colliders.unwrap_or(AT_COLLIDERS) * cell;
-        Ok(Self { regions, camera: sizing.camera.clone(), change: sizing.velocity_change, at_colliders, cell })
+        Ok(Self {
+            regions,
+            camera: sizing.camera.clone(),
+            change: sizing.velocity_change,
+            at_colliders,
+            cell,
+        })
     }
 
     /// The wishes that do not change with the flow.

@@ -32,7 +32,13 @@ const LEVEL: f64 = 0.5;
 const ROUGH: f64 = 2.0;
 
 /// The rows of bodies over the cells of the graph; `reach` as for the velocity of solids.
-pub fn body_rows(cut: &Cut, embedded: &Embedded, solids: &Solids, bodies: &[Afloat], reach: f64) -> RigidRows {
+pub fn body_rows(
+    cut: &Cut,
+    embedded: &Embedded,
+    solids: &Solids,
+    bodies: &[Afloat],
+    reach: f64,
+) -> RigidRows {
     let lattice = cut.lattice;
     let of_cell = |(i, &cell): (usize, &u32)| {
         let centre = lattice.circumcentre(cell);
@@ -53,7 +59,14 @@ pub fn body_rows(cut: &Cut, embedded: &Embedded, solids: &Solids, bodies: &[Aflo
 }
 
 /// Heights above the centre of each body at which the surface is cut near it.
-fn levels(cut: &Cut, embedded: &Embedded, solids: &Solids, bodies: &Bodies, up: &Vec3, h: f64) -> Vec<Vec<f64>> {
+fn levels(
+    cut: &Cut,
+    embedded: &Embedded,
+    solids: &Solids,
+    bodies: &Bodies,
+    up: &Vec3,
+    h: f64,
+) -> Vec<Vec<f64>> {
     let (lattice, graph, reach) = (cut.lattice, &embedded.graph, NEAR * h);
     let of_face = |g: usize| {
         if graph.far[g] != AIR {
@@ -101,7 +114,9 @@ pub fn missing_lift(
     let h = cut.lattice.octree().domain().unit() * f64::from(FINEST);
     let levels = levels(cut, embedded, solids, bodies, &up, h);
     let place = |cell: usize| cut.lattice.circumcentre(embedded.cells[cell]);
-    let one = |(b, cuts): (usize, &Vec<f64>)| missing_of(&bodies.all[b], cuts, rows, b, &up, density * g, h, &place);
+    let one = |(b, cuts): (usize, &Vec<f64>)| {
+        missing_of(&bodies.all[b], cuts, rows, b, &up, density * g, h, &place)
+    };
     levels.iter().enumerate().map(one).collect()
 }
 

@@ -15,8 +15,8 @@
 //! The solid's velocity is taken at the middle of the face, for its open and closed parts alike, so that a solid
 //! that moves with the liquid does not disturb it. Distances are negative in solids and in the liquid.
 //!
-//! Faces in a source move as the source says: they are held, and count as solids that move like that. Walls may let go
-//! of liquid, and rigid bodies be moved by it, through [`crate::solver::pressure::Equation`].
+//! Faces in a source move as the source says: they are held, and count as solids that move like that. Liquid moves
+//! rigid bodies through [`crate::solver::pressure::Equation`].
 //! Checked in tests/bcc.
 
 use crate::cancel::Cancel;
@@ -174,14 +174,12 @@ impl Embedded {
         Ok(done)
     }
 
-    /// As [`Embedded::project`], with bodies that the pressure moves, and cells in which it does not fall below zero.
-    #[allow(clippy::too_many_arguments)]
+    /// As [`Embedded::project`], with bodies that the pressure moves.
     pub fn project_coupled(
         &mut self,
         dt: f64,
         density: f64,
         afloat: &Afloat,
-        peels: Option<&[bool]>,
         pressure: &mut [f64],
         tolerance: f64,
         cancel: &Cancel,
@@ -195,26 +193,19 @@ impl Embedded {
             0 => None,
             _ => Some(Equation::new(&self.graph, scale, dt, rows, &inverse_mass, PreconditionerKind::Amg)?),
         };
-        let (mut done, mut carried) = (Projection::default(), Vec::new());
-        if bodies.all.is_empty() {
-            if let Some(equation) = &mut equation {
-                done = equation.solve(&[], peels, &mut p, tolerance, cancel)?;
-            }
-        } else {
-            let (mut rounds, mut iterations) = (Vec::new(), 0);
-            let (found, best) = agree(bodies, missing, (dt, density), |velocities| {
-                let Some(equation) = &mut equation else { return Ok(vec![Six::zeros(); velocities.len()]) };
-                let done = equation.solve(velocities, peels, &mut p, tolerance, cancel)?;
-                iterations += done.solve.map_or(0, |s| s.iterations);
-                rounds.push((done, p.clone()));
-                Ok(equation.impulses(&p))
-            })?;
-            carried = found;
-            if best < rounds.len() {
-                (done, p) = rounds.swap_remove(best);
-            }
-            done.solve.iter_mut().for_each(|s| s.iterations = iterations);
+        let (mut rounds, mut iterations) = (Vec::new(), 0);
+        let (carried, best) = agree(bodies, missing, (dt, density), |velocities| {
+            let Some(equation) = &mut equation else { return Ok(vec![Six::zeros(); velocities.len()]) };
+            let done = equation.solve(velocities, &mut p, tolerance, cancel)?;
+            iterations += done.solve.map_or(0, |s| s.iterations);
+            rounds.push((done, p.clone()));
+            Ok(equation.impulses(&p))
+        })?;
+        let mut done = Projection::default();
+        if best < rounds.len() {
+            (done, p) = rounds.swap_remove(best);
         }
+        done.solve.iter_mut().for_each(|s| s.iterations = iterations);
         accelerate(&mut self.graph, scale, &p);
         pressure.fill(0.0);
         self.cells.iter().zip(p).for_each(|(&c, p)| pressure[c as usize] = p);

@@ -65,8 +65,10 @@ fn extend_by(
         (0..fitted.len() as u32).into_par_iter().filter(|&c| fitted[c as usize].is_some()).collect();
     let mut front = beside(fitted, &known);
     for _ in 0..layers {
-        let means: Vec<Option<Vec3>> =
-            front.par_iter().map(|&c| Some(adjust(c as usize, mean_of_neighbours(lattice, fitted, c as usize)?))).collect();
+        let means: Vec<Option<Vec3>> = front
+            .par_iter()
+            .map(|&c| Some(adjust(c as usize, mean_of_neighbours(lattice, fitted, c as usize)?)))
+            .collect();
         front.iter().zip(means).for_each(|(&c, mean)| fitted[c as usize] = mean);
         front = beside(fitted, &front);
     }
