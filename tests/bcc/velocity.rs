@@ -216,7 +216,7 @@ fn still_water_is_still_after_many_steps() {
 }
 
 #[test]
-fn every_face_of_an_equal_lattice_is_found_again() {
+fn every_face_between_equal_cells_is_found_again() {
     let (old, new) = (graded(), graded());
     let edges = Edges::new(&old);
     let known = vec![true; old.faces.cells.len()];
@@ -225,8 +225,11 @@ fn every_face_of_an_equal_lattice_is_found_again() {
     let field = LatticeVelocity::new(&old, &edges, cells).unwrap();
     let carrier = Carrier { lattice: &old, field: &field, faces: &faces, known: &known, blend: 1.0 };
     let carried = carrier.carry(&new, 0.0, |_| true);
-    let lost = carried.iter().zip(&faces).filter(|(a, b)| (*a - *b).abs() > 1e-12).count();
-    assert_eq!(lost, 0, "of {}", faces.len());
+    // Where cells of two sizes meet the field alone counts.
+    let regular: Vec<usize> = (0..faces.len()).filter(|f| new.is_regular(*f)).collect();
+    let lost = regular.iter().filter(|f| (carried[**f] - faces[**f]).abs() > 1e-12).count();
+    assert_eq!(lost, 0, "of {}", regular.len());
+    assert!(2 * regular.len() > faces.len(), "{} of {}", regular.len(), faces.len());
 }
 
 #[test]
