@@ -1,12 +1,22 @@
 //! Speed and size of the graded lattice from octree to adjacency, and its pressure solve at several sizes.
 //!
-//! `cargo bench --bench bcc`. Gates: 4 million tets a second on one thread, 6 on two, 150 bytes a tet; iterations
-//! of the pressure solve within 20 % from 10⁵ to 3 × 10⁶ tets.
+//! ```sh
+//! cargo bench --bench bcc                       # meshing, and one pressure solve at three sizes
+//! cargo bench --bench bcc -- frame 40 2 4       # whole frames: cells along the depth of a dam, threads, frames
+//! cargo bench --bench bcc -- tank 256 2 3       # a drop into a deep tank, beside `mac`: cells deep, threads, frames
+//! ```
+//!
+//! Gates: 4 million tets a second on one thread, 6 on two, 150 bytes a tet; iterations of the pressure solve within
+//! 20 % from 10⁵ to 3 × 10⁶ tets, and the cost of a frame a tet as well; the tank with a quarter of the unknowns and
+//! half of the time of `mac`. Wall-clock times: use an idle machine.
 
 use meniscus::math::Vec3;
 use meniscus::mesh::bcc::{Edges, Lattice, Octree, OctreeDomain, Sizing};
+use meniscus::scene::Scene;
+use meniscus::simulation::{Settings, Simulation};
 use meniscus::solver::bcc::{Cut, Embedded, LatticeVelocity, open_shares, reconstruct};
 use meniscus::{Cancel, Error};
+use serde_json::{Value, json};
 use std::time::Instant;
 
 /// Seconds that this thread has run, so that a busy machine does not count; else those of the clock.
@@ -110,7 +120,93 @@ fn pressure(levels: u32) -> Result<(), Error> {
     Ok(())
 }
 
+fn simulation(scene: &Value, threads: usize) -> Result<Simulation, Error> {
+    let settings = Settings { threads: Some(threads), ..Settings::default() };
+    Simulation::new(&Scene::from_json(&scene.to_string())?, &|_| unreachable!("no meshes"), &settings)
+}
+
+/// Whole frames of a dam that breaks, a tank of 2 × 1 × 1 m with its water 0.7 m deep.
+fn frame(cells: usize, threads: usize, frames: usize) -> Result<(), Error> {
+    let scene = json!({"meniscus": 1, "frames": [1, 1000], "fps": 24, "simulator": {"type": "bcc", "detail": 8},
+        "domain": {"min": [-1, 0, -0.5], "max": [1, 1, 0.5]}, "resolution": {"cell": 0.7 / cells as f64},
+        "initial": [{"shape": {"box": {"min": [-2, -1, -1], "max": [-0.2, 0.7, 1]}}}]});
+    let mut sim = simulation(&scene, threads)?;
+    let (mut seconds, mut substeps, mut iterations, mut tets, mut unknowns) = (0.0, 0.0, 0, 0.0, 0.0);
+    let mut stages: Vec<(String, f64)> = Vec::new();
+    for _ in 0..frames {
+        let report = sim.advance_frame(&mut |_| false)?.clone();
+        let steps = f64::from(report.substeps);
+        seconds += report.seconds;
+        iterations += report.iterations;
+        tets += steps * sim.cells().map_or(0.0, |c| c.lattice.tets.vertices.len() as f64);
+        unknowns += steps * report.liquid_cells as f64;
+        substeps += steps;
+        stages.resize(report.stage_seconds.len(), Default::default());
+        stages.iter_mut().zip(&report.stage_seconds).for_each(|(s, r)| *s = (r.0.clone(), s.1 + r.1));
+    }
+    let stages: serde_json::Map<String, Value> =
+        stages.into_iter().map(|(name, s)| (name, json!(s / substeps))).collect();
+    let last = sim.report();
+    let line = json!({"case": "frame", "cells": cells, "threads": threads, "frames": frames,
+        "seconds_a_frame": seconds / frames as f64, "substeps": substeps, "stages_a_substep": stages,
+        "tets": tets / substeps, "liquid_cells": unknowns / substeps, "microseconds_a_tet": 1e6 * seconds / tets,
+        "iterations_a_solve": iterations as f64 / substeps, "volume_error": last.volume_error(),
+        "bytes_a_tet": last.memory_bytes as f64 * substeps / tets});
+    println!("{line}");
+    Ok(())
+}
+
+/// The greatest height of a surface over each of 16² columns, m.
+fn heights(sim: &Simulation) -> Result<Vec<f64>, Error> {
+    let mut high = vec![0.0f64; 256];
+    for x in &sim.surface()?.positions {
+        let column = |v: f64| ((v * 32.0) as usize).min(15);
+        let at = &mut high[column(x.x) + 16 * column(x.z)];
+        *at = at.max(x.y);
+    }
+    Ok(high)
+}
+
+/// A drop falls into a tank 2 m deep and 0.5 m wide, by both simulators.
+fn tank(cells: usize, threads: usize, frames: usize) -> Result<(), Error> {
+    let mut found = Vec::new();
+    for simulator in [json!({"type": "bcc", "detail": 32}), json!({"type": "mac"})] {
+        let scene = json!({"meniscus": 1, "frames": [1, 1000], "fps": 24, "simulator": simulator,
+            "domain": {"min": [0, 0, 0], "max": [0.5, 2.25, 0.5]}, "resolution": {"cell": 2.0 / cells as f64},
+            "initial": [{"shape": {"box": {"min": [-1, -1, -1], "max": [2, 2, 2]}}},
+                {"shape": {"sphere": {"center": [0.25, 2.1, 0.25], "radius": 0.06}}, "velocity": [0, -2, 0]}]});
+        let mut sim = simulation(&scene, threads)?;
+        let (mut seconds, mut substeps) = (0.0, 0);
+        for _ in 0..frames {
+            let report = sim.advance_frame(&mut |_| false)?;
+            (seconds, substeps) = (seconds + report.seconds, substeps + report.substeps);
+        }
+        let last = sim.report();
+        let line = json!({"case": "tank", "simulator": simulator["type"], "cells": cells, "threads": threads,
+            "seconds_a_frame": seconds / frames as f64, "substeps": substeps, "unknowns": last.liquid_cells,
+            "volume_error": last.volume_error(), "megabytes": last.memory_bytes as f64 / 1e6});
+        println!("{line}");
+        found.push((seconds, last.liquid_cells as f64, heights(&sim)?));
+    }
+    let (ours, grid) = (&found[0], &found[1]);
+    let apart = ours.2.iter().zip(&grid.2).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 256.0;
+    println!(
+        "tank: {:.1} times fewer unknowns (gate 4), {:.2} times less time (gate 2), heights differ by {:.2} cells in the mean",
+        grid.1 / ours.1,
+        grid.0 / ours.0,
+        apart.sqrt() * cells as f64 / 2.0,
+    );
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let number = |n: usize, other: usize| args.get(n).and_then(|a| a.parse().ok()).unwrap_or(other);
+    match args.first().map(String::as_str) {
+        Some("frame") => return Ok(frame(number(1, 40), number(2, 2), number(3, 4))?),
+        Some("tank") => return Ok(tank(number(1, 256), number(2, 2), number(3, 3))?),
+        _ => {}
+    }
     for levels in [6, 7] {
         for threads in [1, 2] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;

@@ -92,7 +92,7 @@ static const char *theDsFile = R"THEDSFILE(
                 "mac" "Grid"
                 "bcc" "Tetrahedra"
             }
-            help    "Grid moves particles over cells that are all alike. Tetrahedra puts detail where it counts: cells are fine at the surface and wide in the deep. It has one liquid, no floating objects and needs a domain; a scene that asks for more is refused with a message. Cost: A cell of Tetrahedra takes longer than one of Grid, and there are fewer of them. When: Tetrahedra for deep or thick liquid whose surface matters; Grid for all that splashes."
+            help    "Grid moves particles over cells that are all alike. Tetrahedra puts detail where it counts: cells are fine at the surface and wide in the deep. It needs a domain, and liquid carries no attributes on it; a scene that asks for more is refused with a message. Cost: A cell of Tetrahedra takes longer than one of Grid, and there are fewer of them. When: Tetrahedra for deep or thick liquid whose surface matters; Grid for all that splashes."
         }
         parm {
             name    "detail"

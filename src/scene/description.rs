@@ -3,7 +3,7 @@
 //! Positions, sizes of shapes and velocities are in scene units (`unit_length` metres each, seconds);
 //! everything whose unit is named in its documentation is in that unit whatever `unit_length` says.
 
-use super::{Body, Collider, Emitter, Force, Fps, Keyed, Liquid, Shown, Sink, Volume, Wall};
+use super::{Body, Collider, Emitter, Force, Fps, Keyed, Liquid, Shown, Sink, Sizing, Volume, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -298,6 +298,11 @@ pub struct Simulator {
     /// How many times wider than at the surface cells may be in the deep and in the air: 1, 2, 4, … 64; used by
     /// the simulator `bcc`.
     pub detail: u32,
+    /// Width of the finest cubes of the simulator `bcc` in cells, 1 or 2. A cube holds twelve tetrahedra, so cubes of
+    /// two cells carry as many velocities as a grid of such cells, and cost an eighth of cubes of one.
+    pub cube: u32,
+    /// Where cells are finer or wider than the surface alone asks for; used by the simulator `bcc`.
+    pub sizing: Sizing,
     /// Relative residual at which the viscosity solve stops.
     pub viscosity_tolerance: f64,
     /// How pressure and viscosity are found.
@@ -324,6 +329,8 @@ impl Default for Simulator {
             surface_smoothing: 1.0,
             pressure_tolerance: 1e-6,
             detail: 8,
+            cube: 2,
+            sizing: Sizing::default(),
             viscosity_tolerance: 1e-6,
             flow: Flow::Auto,
             draft_viscosity: false,

@@ -14,6 +14,7 @@ mod parse;
 mod preflight;
 mod presets;
 mod shape;
+mod sizing;
 mod units;
 mod validate;
 
@@ -30,6 +31,7 @@ pub use parse::MAX_SCENE_BYTES;
 pub use preflight::{Finding, Severity};
 pub use presets::{PRESETS, Preset, preset};
 pub use shape::{ShapeSpec, Transform};
+pub use sizing::{CameraSizing, FineRegion, Sizing};
 
 /// The version of the scene format that this library reads and writes: `"meniscus": 1`.
 pub const SCENE_VERSION: u32 = 1;

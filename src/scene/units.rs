@@ -35,6 +35,16 @@ impl Scene {
                 scale(u, point);
             }
         }
+        let sizing = &mut scene.simulator.sizing;
+        for region in &mut sizing.regions {
+            region.shape = region.shape.scaled(u);
+        }
+        if let Some(camera) = &mut sizing.camera {
+            scale_all(u, [&mut camera.eye, &mut camera.look_at]);
+        }
+        if let Some(change) = &mut sizing.velocity_change {
+            *change *= u;
+        }
         for force in &mut scene.forces {
             scale_force(u, force);
         }

@@ -7,7 +7,7 @@ use super::attribute;
 use super::edit::{excerpt, nearest, printable};
 use super::{
     Blend, Body, Domain, Force, Joint, Keyed, Liquid, PRESETS, Resolution, SCENE_VERSION, Scene, ShapeSpec,
-    Sink, Transform,
+    Sink, Sizing, Transform,
 };
 use crate::error::{Error, Result};
 use crate::math::{Aabb, Vec3};
@@ -173,6 +173,10 @@ impl Scene {
         if !s.detail.is_power_of_two() || s.detail > 64 {
             let message = format!("{} is no power of two from 1 to 64", s.detail);
             return Err(Error::scene("simulator.detail", message));
+        }
+        check_sizing(&s.sizing)?;
+        if ![1, 2].contains(&s.cube) {
+            return Err(Error::scene("simulator.cube", format!("{} is neither 1 nor 2", s.cube)));
         }
         range("simulator.substeps_min", f64::from(s.substeps_min), 1.0, 1e5)?;
         range("simulator.substeps_max", f64::from(s.substeps_max), 0.0, 1e5)?;
@@ -389,6 +393,29 @@ fn placed(path: &str, shape: &ShapeSpec, transform: &Transform) -> Result<()> {
     vector(&format!("{path}.rotate"), &transform.rotate)?;
     three(&format!("{path}.pivot"), &transform.pivot)?;
     positive(&format!("{path}.scale"), transform.scale)
+}
+
+fn check_sizing(sizing: &Sizing) -> Result<()> {
+    let at = |key: &str| format!("simulator.sizing.{key}");
+    for (i, region) in sizing.regions.iter().enumerate() {
+        let path = at(&format!("regions[{i}]"));
+        range(&format!("{path}.width"), region.width, 1.0, 1e3)?;
+        let path = format!("{path}.shape");
+        check_shape(&path, &region.shape)?;
+        if region.shape.solid().map_err(|e| Error::scene(&path, e.to_string()))?.is_none() {
+            return Err(Error::scene(path, "a region is a shape given by a formula, no mesh"));
+        }
+    }
+    if let Some(camera) = &sizing.camera {
+        three(&at("camera.eye"), &camera.eye)?;
+        let view: [f64; 3] = std::array::from_fn(|a| camera.look_at[a] - camera.eye[a]);
+        direction(&at("camera.look_at"), &view)?;
+        range(&at("camera.half_angle"), camera.half_angle, 1e-3, 180.0)?;
+        range(&at("camera.resolves"), camera.resolves, 1e-6, 90.0)?;
+        range(&at("camera.outside"), camera.outside, 1.0, 1e3)?;
+    }
+    sizing.velocity_change.map_or(Ok(()), |v| positive(&at("velocity_change"), v))?;
+    sizing.at_colliders.map_or(Ok(()), |w| range(&at("at_colliders"), w, 1.0, 1e3))
 }
 
 fn check_shape(path: &str, shape: &ShapeSpec) -> Result<()> {

@@ -20,7 +20,7 @@ pub(super) struct Ground {
     cell: f64,
     /// Lowest corner, and for `bcc` the highest as well.
     corners: Vec<f64>,
-    /// 1 for a slab of one cell; for `bcc` the detail.
+    /// 1 for a slab of one cell; for `bcc` sixteen times the detail, and the cube.
     shape: f64,
     emitters: u64,
 }
@@ -39,7 +39,11 @@ impl Ground {
             simulator: if bcc { "bcc" } else { "mac" }.into(),
             cell: scene.cell(),
             corners,
-            shape: if bcc { f64::from(scene.simulator.detail) } else { f64::from(u8::from(flat)) },
+            shape: if bcc {
+                f64::from(16 * scene.simulator.detail + scene.simulator.cube)
+            } else {
+                f64::from(u8::from(flat))
+            },
             emitters: scene.emitters.len() as u64,
         }
     }
@@ -96,7 +100,7 @@ impl Ground {
         }
         if self.shape != saved.shape {
             let what = if self.simulator == "bcc" {
-                "simulator.detail"
+                "16 simulator.detail + simulator.cube"
             } else {
                 "a domain of one cell in depth (1)"
             };

@@ -23,6 +23,8 @@ pub struct Inflow<'a> {
     pub distance: &'a (dyn Fn(&Vec3) -> f64 + Sync),
     pub bounds: Aabb,
     pub velocity: Vec3,
+    /// Velocity of the region itself.
+    pub carried: Vec3,
     /// Index of its liquid in the scene.
     pub liquid: u8,
     /// Volume that it may still give in this substep, m³.

@@ -424,6 +424,7 @@ impl FrameWork<'_> {
                 distance,
                 bounds: p.bounds,
                 velocity: p.velocity,
+                carried: p.carried,
                 liquid: self.sources[*index].liquid,
                 budget: p.budget,
                 paint,
@@ -623,6 +624,8 @@ fn bcc_options(scene: &Scene) -> BccOptions {
     let (domain, sides) = domain.unwrap_or((Aabb::empty(), Default::default()));
     BccOptions {
         cell: scene.cell(),
+        cube: o.cube,
+        sizing: o.sizing.clone(),
         depth: o.detail.max(1).ilog2(),
         domain,
         open: [0, 1, 2].map(|a| sides.open(a)),

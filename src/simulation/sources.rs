@@ -91,6 +91,8 @@ pub(super) struct Placed<'a> {
     pub budget: f64,
     pub bounds: Aabb,
     pub velocity: Vec3,
+    /// Velocity of the region itself.
+    pub carried: Vec3,
 }
 
 impl Placed<'_> {
@@ -167,7 +169,7 @@ impl Source {
         // What gravity draws out of the region faster than the rate is not made up for.
         let by_rate = self.spec.rate_ml_s.is_some() && given > 0.0;
         let budget = if by_rate { due.min(total) - given } else { total - given }.max(0.0);
-        Ok(Some(Placed { region, coat, budget, bounds, velocity: carried + velocity }))
+        Ok(Some(Placed { region, coat, budget, bounds, velocity: carried + velocity, carried }))
     }
 
     /// Follow other keys.

@@ -12,9 +12,6 @@ pub(super) fn refuse_unsupported(scene: &Scene) -> Result<()> {
     let unsupported = |what: &str, message: &str| {
         Err(Error::Unsupported { what: what.to_string(), message: message.to_string() })
     };
-    if !scene.bodies.is_empty() && scene.simulator.kind == SimulatorType::Bcc {
-        return unsupported("bodies", "the simulator 'bcc' has no floating bodies; use 'mac'");
-    }
     if !scene.bodies.is_empty() && mac_options(scene).flat {
         return unsupported("bodies", "a domain one cell thick has no room for bodies; make it thicker");
     }

@@ -5,4 +5,5 @@ pub mod light;
 pub mod mac;
 pub mod pressure;
 pub mod rigid;
+pub mod rounds;
 pub mod stokes;

@@ -14,10 +14,10 @@
 
 use crate::cancel::Cancel;
 use crate::error::Result;
-use crate::linalg::{Csr, KrylovParams, NullSpace, PreconditionerKind, SolveInfo, cg};
+use crate::linalg::{Csr, KrylovParams, NullSpace, Preconditioner, PreconditionerKind, SolveInfo, cg};
 use crate::mesh::{AIR, FaceGraph, Incidence};
 use crate::solver::light::{Light, WithLight};
-use crate::solver::rigid::{Coupling, Floating, RigidBody, RigidRows, Six, WithBodies};
+use crate::solver::rigid::{Coupling, Floating, RigidBody, RigidRows, Six, SixBySix, WithBodies};
 
 /// What a projection did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,43 +73,103 @@ pub fn project_with_bodies(
     if graph.cells() == 0 {
         return Ok(Projection::default());
     }
-    let faces = graph.incidence();
-    let (labels, open) = graph.components();
-    let matrix = assemble(graph, &faces, dt_over_density)?;
-    let mut b = right_hand_side(graph, dt_over_density);
-    let coupling =
-        Coupling { rows: rows.clone(), middle: bodies.iter().map(|b| b.inverse_mass * dt).collect() };
+    let inverse_mass: Vec<SixBySix> = bodies.iter().map(|b| b.inverse_mass).collect();
+    let mut equation = Equation::new(graph, dt_over_density, dt, rows, &inverse_mass, preconditioner)?;
     let velocities: Vec<Six> = bodies.iter().map(|b| b.velocity).collect();
-    rows.add_flow(-1.0, &velocities, &mut b);
-    let mut closed: Vec<u32> = labels.iter().map(|&l| if open[l as usize] { u32::MAX } else { l }).collect();
-    let mut weight = vec![1.0; closed.len()];
-    free_regions(&coupling, &mut closed, &mut weight);
-    let null_labels = compact(&closed);
-    let closed_regions = null_labels.iter().filter(|&&l| l != u32::MAX).max().map_or(0, |&l| l as usize + 1);
-    let null_space = match closed_regions {
-        0 => None,
-        _ => Some(NullSpace::weighted(&null_labels, |row| weight[row])?),
-    };
-    let params = KrylovParams { tolerance, null_space: null_space.as_ref(), ..KrylovParams::default() };
-    let mut inverse = preconditioner.build(&matrix)?;
-    let with = WithBodies { base: &matrix, coupling: &coupling };
-    let solve = match bodies.is_empty() {
-        true => cg(&matrix, inverse.as_mut(), &b, p, &params, cancel)?,
-        false => match Light::new(&coupling, &|cell, others| row(&matrix, cell, others))? {
-            None => cg(&with, inverse.as_mut(), &b, p, &params, cancel)?,
-            Some(light) => {
-                let mut lifted = WithLight { base: inverse.as_mut(), light: &light };
+    let done = equation.solve(&velocities, p, tolerance, cancel)?;
+    accelerate(graph, dt_over_density, p);
+    for (body, impulse) in bodies.iter_mut().zip(equation.impulses(p)) {
+        body.velocity += body.inverse_mass * impulse;
+    }
+    Ok(done)
+}
+
+/// The equation of the pressure, set up once for any number of velocities of the bodies.
+pub struct Equation {
+    matrix: Csr,
+    inverse: Box<dyn Preconditioner>,
+    coupling: Coupling,
+    /// What keeps the solve fast if a body is light.
+    light: Option<Light>,
+    dt: f64,
+    /// What is missing to balance each cell while bodies rest.
+    b: Vec<f64>,
+    null_space: Option<NullSpace>,
+    closed_regions: usize,
+}
+
+impl Equation {
+    /// For a graph that was checked and has cells; rows and inverse masses of bodies as in [`project_with_bodies`].
+    pub fn new(
+        graph: &FaceGraph,
+        dt_over_density: f64,
+        dt: f64,
+        rows: &RigidRows,
+        inverse_mass: &[SixBySix],
+        preconditioner: PreconditionerKind,
+    ) -> Result<Self> {
+        let (labels, open) = graph.components();
+        let matrix = assemble(graph, &graph.incidence(), dt_over_density)?;
+        let coupling = Coupling { rows: rows.clone(), middle: inverse_mass.iter().map(|c| c * dt).collect() };
+        let mut closed: Vec<u32> =
+            labels.iter().map(|&l| if open[l as usize] { u32::MAX } else { l }).collect();
+        let mut weight = vec![1.0; closed.len()];
+        free_regions(&coupling, &mut closed, &mut weight);
+        let null_labels = compact(&closed);
+        let closed_regions =
+            null_labels.iter().filter(|&&l| l != u32::MAX).max().map_or(0, |&l| l as usize + 1);
+        let null_space = match closed_regions {
+            0 => None,
+            _ => Some(NullSpace::weighted(&null_labels, |row| weight[row])?),
+        };
+        let light = match inverse_mass.is_empty() {
+            true => None,
+            false => Light::new(&coupling, &|cell, others| row(&matrix, cell, others))?,
+        };
+        Ok(Self {
+            inverse: preconditioner.build(&matrix)?,
+            matrix,
+            coupling,
+            light,
+            dt,
+            b: right_hand_side(graph, dt_over_density),
+            null_space,
+            closed_regions,
+        })
+    }
+
+    /// Find the pressure for velocities of the bodies before it acts. `p` holds the first guess.
+    pub fn solve(
+        &mut self,
+        velocities: &[Six],
+        p: &mut [f64],
+        tolerance: f64,
+        cancel: &Cancel,
+    ) -> Result<Projection> {
+        let mut b = self.b.clone();
+        self.coupling.rows.add_flow(-1.0, velocities, &mut b);
+        let null_space = self.null_space.as_ref();
+        let params = KrylovParams { tolerance, null_space, ..KrylovParams::default() };
+        let with = WithBodies { base: &self.matrix, coupling: &self.coupling };
+        let inverse = self.inverse.as_mut();
+        let solve = match (velocities.is_empty(), &self.light) {
+            (true, _) => cg(&self.matrix, inverse, &b, p, &params, cancel)?,
+            (false, None) => cg(&with, inverse, &b, p, &params, cancel)?,
+            (false, Some(light)) => {
+                let mut lifted = WithLight { base: inverse, light };
                 cg(&with, &mut lifted, &b, p, &params, cancel)?
             }
-        },
-    };
-    solve.require("pressure")?;
-    accelerate(graph, dt_over_density, p);
-    for (n, body) in bodies.iter_mut().enumerate() {
-        body.velocity += coupling.middle[n] * rows.force(n, |cell| p[cell]);
+        };
+        solve.require("pressure")?;
+        let refused_inflow = null_space.map_or(0.0, |n| refused(n, &b));
+        Ok(Projection { solve: Some(solve), closed_regions: self.closed_regions, refused_inflow })
     }
-    let refused_inflow = null_space.as_ref().map_or(0.0, |n| refused(n, &b));
-    Ok(Projection { solve: Some(solve), closed_regions, refused_inflow })
+
+    /// The impulses of a pressure on the bodies during the step, Ns and Nms.
+    pub fn impulses(&self, p: &[f64]) -> Vec<Six> {
+        let rows = &self.coupling.rows;
+        (0..rows.bodies()).map(|b| rows.force(b, |cell| p[cell]) * self.dt).collect()
+    }
 }
 
 /// A row of the matrix as [`Light`] reads it.
@@ -175,7 +235,7 @@ fn right_hand_side(graph: &FaceGraph, scale: f64) -> Vec<f64> {
 }
 
 /// u ← u − Δt/ρ (p_b − p_a)/d on every face.
-fn accelerate(graph: &mut FaceGraph, scale: f64, p: &[f64]) {
+pub fn accelerate(graph: &mut FaceGraph, scale: f64, p: &[f64]) {
     for f in 0..graph.faces() {
         let beyond = if graph.far[f] == AIR { graph.surface_pressure[f] } else { p[graph.far[f] as usize] };
         graph.velocity[f] -= scale * (beyond - p[graph.near[f] as usize]) / graph.length[f];

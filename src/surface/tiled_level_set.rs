@@ -7,8 +7,17 @@
 //!     φ′(x) = φ(x − Δt u)        paths by Ralston's third-order rule, φ by cubics in each direction
 //! ```
 //!
-//! The velocity is asked for once in each cell of the band and interpolated between cells along paths, so that a
-//! mesh is located as rarely as possible. Cubics through four points give quadratic fields exactly; the result is
+//! The velocity is asked for in the cells of the band and interpolated between cells along paths, so that a
+//! mesh is located as rarely as possible. The surface lies between two cells and moves by the mean of their velocities;
+//! the liquid's grows towards the surface and beyond it there is none, so that this mean would be too low by a share of
+//! k h/6 in waves of wave number k. So cells near the surface take the normal part of the velocity from its nearest
+//! point c:
+//!
+//! ```text
+//!     u = u(x) + w n n·(u(c) − u(x)) ,        c = x − φ n
+//! ```
+//!
+//! w falls from one to zero between [`NORMAL`] cells of distance. A rigid motion is not changed by this. Cubics through four points give quadratic fields exactly; the result is
 //! kept within the range of the eight values round the point, so that no extremum appears. Only cells near the
 //! surface are carried; all others follow when φ is made a distance again ([`crate::grid::redistance`]), which
 //! leaves planes alone to round-off. In solids φ is continued linearly, so that still water is level up to its walls.
@@ -30,6 +39,8 @@ use rayon::prelude::*;
 pub const BAND: f64 = 5.0;
 /// Cells this near to the surface are carried, besides those that the flow may bring near.
 const CARRIED: f64 = 2.5;
+/// Up to which distance in cells the normal velocity is that of the surface, and from which on it is that of the place.
+const NORMAL: [f64; 2] = [1.5, 3.0];
 /// Layers of solid into which the surface is continued linearly.
 const LINEAR_LAYERS: usize = 3;
 /// A surface further away than this many cells is not continued into a solid: depth is no slope.
@@ -197,6 +208,7 @@ impl TiledLevelSet {
             let x: Vec<Vec3> = places.iter().map(|l| tiles.centre(tiles.cell(t * v + l))).collect();
             let mut u = vec![Vec3::zeros(); x.len()];
             carry.velocity.velocities(&x, &mut u);
+            self.take_normal_part(t, &places, &x, carry, &mut u);
             places.into_iter().zip(u).collect::<Vec<_>>()
         };
         let found: Vec<Vec<(usize, Vec3)>> = (0..tiles.len()).into_par_iter().map(of_tile).collect();
@@ -212,6 +224,38 @@ impl TiledLevelSet {
             extend_average(tiles, u, &mut known.clone(), 4)?;
         }
         Ok(velocity)
+    }
+
+    /// Exchange the normal part of velocities near the surface for that of the nearest point of the surface.
+    fn take_normal_part(&self, t: usize, places: &[usize], x: &[Vec3], carry: &Carry, u: &mut [Vec3]) {
+        let (tiles, h) = (&self.tiles, self.h());
+        let [near, far] = NORMAL.map(|d| d * h);
+        let (mut at, mut feet, mut normals) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, &l) in places.iter().enumerate() {
+            let d = self.phi[t * tiles.volume() + l];
+            if d.abs() >= far {
+                continue;
+            }
+            let cell = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|v| v as i32);
+            let beside = |a: usize, by: i32| {
+                let mut c = cell;
+                c[a] += by;
+                tiles.near(t, c[0], c[1], c[2]).map_or(self.band(), |p| self.phi[p])
+            };
+            let slope = Vec3::from_fn(|a, _| beside(a, 1) - beside(a, -1));
+            // A slope far from one is no distance: two surfaces meet here.
+            if let Some(n) = slope.try_normalize(h) {
+                at.push((i, ((far - d.abs()) / (far - near)).min(1.0)));
+                feet.push(x[i] - n * d);
+                normals.push(n);
+            }
+        }
+        let mut there = vec![Vec3::zeros(); feet.len()];
+        carry.velocity.velocities(&feet, &mut there);
+        for (((i, share), n), v) in at.into_iter().zip(normals).zip(there) {
+            let missing = (v - u[i]).dot(&n);
+            u[i] += n * (share * missing);
+        }
     }
 
     /// Whole cells that liquid may cross in a step.

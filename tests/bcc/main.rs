@@ -1,5 +1,6 @@
 //! The graded tetrahedral lattice: its geometry, its equations, and liquid on it.
 
+mod bodies;
 mod lattice;
 mod pieces;
 mod pressure;

@@ -161,7 +161,7 @@ fn a_drop_is_held_together_by_the_pressure_of_laplace() {
 fn liquid_in_a_nozzle_moves_as_told_however_hard_the_thread_pulls() {
     let mut sim = simulation(
         &json!({"meniscus": 1, "frames": [0, 50], "fps": 50, "resolution": {"cell": 0.01},
-            "simulator": {"type": "bcc", "detail": 4},
+            "simulator": {"type": "bcc", "detail": 4, "cube": 1},
             "domain": {"min": [-0.16, 0, -0.16], "max": [0.16, 0.64, 0.16], "sides": {"y_min": "open"}},
             "liquids": [{"density": 1000, "viscosity": 100}],
             "emitters": [{"shape": {"box": {"min": [-0.04, 0.5, -0.04], "max": [0.04, 0.58, 0.04]}},

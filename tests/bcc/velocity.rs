@@ -216,7 +216,7 @@ fn still_water_is_still_after_many_steps() {
 }
 
 #[test]
-fn every_face_of_an_equal_lattice_is_found_again() {
+fn every_face_between_equal_cells_is_found_again() {
     let (old, new) = (graded(), graded());
     let edges = Edges::new(&old);
     let known = vec![true; old.faces.cells.len()];
@@ -225,6 +225,34 @@ fn every_face_of_an_equal_lattice_is_found_again() {
     let field = LatticeVelocity::new(&old, &edges, cells).unwrap();
     let carrier = Carrier { lattice: &old, field: &field, faces: &faces, known: &known, blend: 1.0 };
     let carried = carrier.carry(&new, 0.0, |_| true);
-    let lost = carried.iter().zip(&faces).filter(|(a, b)| (*a - *b).abs() > 1e-12).count();
-    assert_eq!(lost, 0, "of {}", faces.len());
+    // Where cells of two sizes meet the field alone counts.
+    let regular: Vec<usize> = (0..faces.len()).filter(|f| new.is_regular(*f)).collect();
+    let lost = regular.iter().filter(|f| (carried[**f] - faces[**f]).abs() > 1e-12).count();
+    assert_eq!(lost, 0, "of {}", regular.len());
+    assert!(2 * regular.len() > faces.len(), "{} of {}", regular.len(), faces.len());
+}
+
+#[test]
+fn what_the_field_misses_does_not_grow_where_cells_of_two_sizes_meet() {
+    // A uniform wind with noise on it. Every step may only damp the noise.
+    let l = lattice(2, |c| c.level == 0 || c.centre.y > 0.0);
+    let (edges, faces) = (Edges::new(&l), l.faces.cells.len());
+    let known = vec![true; faces];
+    let wind = Vec3::new(1.0, 0.0, 0.0);
+    let noise = |f: usize| 0.01 * ((f as f64 * 0.7548776).fract() - 0.5);
+    let along = |f: usize| wind.dot(&l.area_vector(f).normalize());
+    let mut u: Vec<f64> = (0..faces).map(|f| along(f) + noise(f)).collect();
+    let inner = |f: usize| is_inner(&l.face_crossing(f));
+    let energy = |u: &[f64]| (0..faces).filter(|f| inner(*f)).map(|f| (u[f] - along(f)).powi(2)).sum::<f64>();
+    let first = energy(&u);
+    for _ in 0..60 {
+        let cells = reconstruct(&l, &u, &known, 0).unwrap();
+        let field = LatticeVelocity::new(&l, &edges, cells).unwrap();
+        let carrier = Carrier { lattice: &l, field: &field, faces: &u, known: &known, blend: 1.0 };
+        // A tenth of the width of the finest cells a step.
+        u = carrier.carry(&l, 0.1 * 0.0625, |_| true);
+        // What blows in from the walls is no part of this.
+        (0..faces).filter(|f| !inner(*f)).for_each(|f| u[f] = along(f));
+    }
+    assert!(energy(&u) < first, "{} of {first}", energy(&u));
 }

@@ -137,6 +137,15 @@ impl Lattice {
         self.octree.domain().place(from) + dual * (dual.dot(&to_plane) / dual.norm_squared())
     }
 
+    /// Whether a face lies between two tets of equal cubes. The faces of no other pair have A = 2√2 d².
+    pub fn is_regular(&self, face: usize) -> bool {
+        let squared = self.dual_edge(face).norm_squared();
+        let plain = |c: u32| self.faces_of(c as usize).len() <= 4;
+        self.faces.cells[face].iter().all(|&c| plain(c))
+            && (self.area_vector(face).norm_squared() - 8.0 * squared * squared).abs()
+                < 1e-6 * squared * squared
+    }
+
     /// Volume of each cell, m³.
     pub fn cell_volumes(&self) -> Vec<f64> {
         let mut volumes = vec![0.0; self.cells()];

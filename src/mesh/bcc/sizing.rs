@@ -78,7 +78,12 @@ impl<'a> Sizing<'a> {
     /// The width wanted within a ball, m.
     pub fn width(&self, centre: &Vec3, radius: f64) -> f64 {
         let wanted = self.wishes.iter().map(|w| w(centre, radius)).fold(f64::INFINITY, f64::min);
-        self.limits.iter().map(|w| w(centre, radius)).fold(wanted, f64::max)
+        wanted.max(self.limit(centre, radius))
+    }
+
+    /// The width below which nothing within a ball is seen, m.
+    pub fn limit(&self, centre: &Vec3, radius: f64) -> f64 {
+        self.limits.iter().map(|w| w(centre, radius)).fold(0.0, f64::max)
     }
 
     /// Whether a cell is wider than what is wanted inside it.

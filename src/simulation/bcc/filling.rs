@@ -1,6 +1,7 @@
 //! The liquid at the start.
 
 use super::mesh::{Mesh, liquid_at_cells, octree, octree_domain, open_faces, touches};
+use super::sizing::Wishes;
 use super::{Bcc, BccOptions, State};
 use crate::error::Result;
 use crate::field::{Particles, Solids};
@@ -19,13 +20,19 @@ impl Bcc {
         volumes: &[InitialVolume],
         emitters: usize,
     ) -> Result<Self> {
-        let domain = octree_domain(options.cell, options.depth, &options.domain, options.open);
+        let domain = octree_domain(
+            f64::from(options.cube) * options.cell,
+            options.depth,
+            &options.domain,
+            options.open,
+        );
         let nearest = |x: &Vec3| volumes.iter().map(|v| (v.distance)(x)).fold(1e3 * options.cell, f64::min);
         let regions: Vec<Aabb> = volumes.iter().map(|v| v.bounds).collect();
         let surface = TiledLevelSet::filled(options.cell, domain.origin, solids, &regions, &nearest)?;
-        let mesh = Mesh::new(octree(&domain, &surface, solids)?)?;
+        let wishes = Wishes::new(&options.sizing, options.cell)?;
+        let mesh = Mesh::new(octree(&domain, &surface, solids, &wishes, None)?)?;
         let (open, solid) = open_faces(&mesh.lattice, solids)?;
-        let liquid = liquid_at_cells(&mesh.lattice, &open, &surface, solids);
+        let liquid = liquid_at_cells(&mesh.lattice, (&open, &solid), &surface, solids);
         let velocity = |x: &Vec3| {
             let inside = volumes.iter().min_by(|a, b| (a.distance)(x).total_cmp(&(b.distance)(x)));
             inside.map_or(Vec3::zeros(), |v| (v.velocity)(x))
@@ -35,8 +42,10 @@ impl Bcc {
         let mut bcc = Self {
             options,
             octree: domain,
+            wishes,
             now: State::default(),
             next: State::default(),
+            carried: Vec::new(),
             particles: Particles::default(),
         };
         bcc.now = moving_at(mesh, surface, liquid, &velocity)?;

@@ -1,11 +1,11 @@
 //! The lattice of a step, how it is cut by solids, and where the liquid's distance sits on it.
 
-use super::sizing::{Wanted, meets_collider};
+use super::sizing::{Wanted, Wishes, meets_collider};
 use crate::error::Result;
 use crate::field::Solids;
-use crate::math::{Aabb, Vec3};
-use crate::mesh::bcc::{Edges, Lattice, NONE, Octree, OctreeDomain};
-use crate::solver::bcc::open_shares;
+use crate::math::{Aabb, Mat3, Vec3};
+use crate::mesh::bcc::{Edges, FINEST, Lattice, NONE, Octree, OctreeDomain, Sizing};
+use crate::solver::bcc::{LatticeVelocity, open_shares};
 use crate::surface::TiledLevelSet;
 use rayon::prelude::*;
 
@@ -39,8 +39,8 @@ impl Mesh {
 
 /// The box of root cells over a domain: its walls lie on lattice walls where they can, and beyond open sides there is
 /// a layer of root cells more, so that liquid leaves into air.
-pub(super) fn octree_domain(cell: f64, depth: u32, domain: &Aabb, open: [[bool; 2]; 3]) -> OctreeDomain {
-    let root_width = cell * f64::from(1u32 << depth);
+pub(super) fn octree_domain(finest: f64, depth: u32, domain: &Aabb, open: [[bool; 2]; 3]) -> OctreeDomain {
+    let root_width = finest * f64::from(1u32 << depth);
     let origin = Vec3::from_fn(|a, _| domain.lo[a] - if open[a][0] { root_width } else { 0.0 });
     let roots = std::array::from_fn(|a| {
         let across = ((domain.hi[a] - origin[a]) / root_width - 1e-6).ceil().max(1.0);
@@ -49,24 +49,53 @@ pub(super) fn octree_domain(cell: f64, depth: u32, domain: &Aabb, open: [[bool; 
     OctreeDomain { origin, roots, root_width, depth, periodic: false, max_leaves: MOST_LEAVES }
 }
 
-/// Whether a lattice is still fine enough for the surface.
-pub(super) fn suffices(octree: &Octree, set: &TiledLevelSet, solids: &Solids) -> bool {
-    let wanted = Wanted::new(set, octree.domain().depth as usize, STILL_FINE);
-    let moving = solids.any_animated();
-    octree.suffices(|c| wanted.contains(c) || moving && meets_collider(c, set, solids))
+fn wanted(domain: &OctreeDomain, set: &TiledLevelSet, band: f64) -> Wanted {
+    let cube = domain.unit() * f64::from(FINEST) / set.tiles.h();
+    Wanted::new(set, domain.depth as usize, cube.round() as usize, band)
 }
 
-/// The octree for a surface among solids.
-pub(super) fn octree(domain: &OctreeDomain, set: &TiledLevelSet, solids: &Solids) -> Result<Octree> {
-    let wanted = Wanted::new(set, domain.depth as usize, FINE);
-    Octree::new(*domain, |c| wanted.contains(c) || meets_collider(c, set, solids))
+/// Whether a lattice is still fine enough for the surface.
+pub(super) fn suffices(octree: &Octree, set: &TiledLevelSet, solids: &Solids, wishes: &Wishes) -> bool {
+    let wanted = wanted(octree.domain(), set, STILL_FINE);
+    let moving = solids.any_animated();
+    let sizing = wishes.sizing();
+    octree.suffices(|c| {
+        let wants = wanted.contains(c) || moving && meets_collider(c, set, solids, wishes);
+        wants && !wishes.is_unseen(&sizing, c)
+    })
+}
+
+/// The octree for a surface among solids, in a flow if there is one yet.
+pub(super) fn octree(
+    domain: &OctreeDomain,
+    set: &TiledLevelSet,
+    solids: &Solids,
+    wishes: &Wishes,
+    flow: Option<&LatticeVelocity>,
+) -> Result<Octree> {
+    let wanted = wanted(domain, set, FINE);
+    let sizing = wishes.sizing();
+    let varies = flow.zip(wishes.change).map(|(f, change)| Sizing::new().velocity(|x| f.sample(x), change));
+    Octree::new(*domain, |c| {
+        if (wanted.contains(c) || meets_collider(c, set, solids, wishes)) && !wishes.is_unseen(&sizing, c) {
+            return true;
+        }
+        let turns = || varies.as_ref().is_some_and(|v| set.distance(&c.centre) < 0.0 && v.refines(c));
+        sizing.refines(c) || turns()
+    })
 }
 
 /// The share of each face that is open to liquid, and the distance of solids at each vertex.
 pub(super) fn open_faces(lattice: &Lattice, solids: &Solids) -> Result<(Vec<f64>, Vec<f64>)> {
-    let reach = 2.0 * lattice.octree().domain().root_width;
-    let vertices = (0..lattice.vertices.len() as u32).into_par_iter();
-    let solid: Vec<f64> = vertices.map(|v| solids.distance(&lattice.vertex(v), reach)).collect();
+    // What moves is measured apart, so that distances are cut off deep inside as well.
+    let moving = solids.any_animated();
+    let measure = |(v, &reach): (usize, &f64)| {
+        let x = lattice.vertex(v as u32);
+        let rests = solids.resting_distance(&x, reach);
+        let d = if moving { rests.min(solids.moving_distance(&x, reach)) } else { rests };
+        d.max(-reach)
+    };
+    let solid: Vec<f64> = vertex_reach(lattice).par_iter().enumerate().map(measure).collect();
     let mut open = open_shares(lattice, &solid)?;
     if solids.any_thin() {
         // What has no thickness closes the faces whose dual edge it crosses.
@@ -80,11 +109,47 @@ pub(super) fn open_faces(lattice: &Lattice, solids: &Solids) -> Result<(Vec<f64>
     Ok((open, solid))
 }
 
+/// Solids further from a vertex than this, m, cut none of the cells round it.
+fn vertex_reach(lattice: &Lattice) -> Vec<f64> {
+    let mut widest = vec![0; lattice.vertices.len()];
+    for tet in &lattice.tets.vertices {
+        let at = tet.map(|v| lattice.vertices[v as usize]);
+        let along = |a: usize| {
+            let all = at.map(|x| x[a]);
+            all.iter().max().unwrap_or(&0) - all.iter().min().unwrap_or(&0)
+        };
+        let width = along(0).max(along(1)).max(along(2));
+        tet.iter().for_each(|&v| widest[v as usize] = width.max(widest[v as usize]));
+    }
+    // A cell is at most twice as wide as each of its tets along an axis, and its diagonal is √3 times that.
+    let unit = 3.5 * lattice.octree().domain().unit();
+    widest.into_iter().map(|w| unit * f64::from(w)).collect()
+}
+
+/// The solid's distance at the circumcentre of a cell and its slope, linear through the vertices of its faces.
+pub(super) fn solid_at(lattice: &Lattice, solid: &[f64], cell: usize) -> (f64, Vec3) {
+    let centre = lattice.circumcentre(cell as u32);
+    let corners = || {
+        let faces = lattice.faces_of(cell).iter().flat_map(|&f| lattice.faces.vertices[f as usize]);
+        faces.filter(|v| *v != NONE).map(|v| (lattice.vertex(v) - centre, solid[v as usize]))
+    };
+    let (mut at, mut mean, mut count) = (Vec3::zeros(), 0.0, 0.0f64);
+    corners().for_each(|(x, d)| (at, mean, count) = (at + x, mean + d, count + 1.0));
+    (at, mean) = (at / count.max(1.0), mean / count.max(1.0));
+    let (mut moment, mut slope) = (Mat3::zeros(), Vec3::zeros());
+    for (x, d) in corners() {
+        moment += (x - at) * (x - at).transpose();
+        slope += (x - at) * (d - mean);
+    }
+    let slope = moment.try_inverse().map_or(Vec3::zeros(), |inverse| inverse * slope);
+    (mean - slope.dot(&at), slope)
+}
+
 /// The liquid's distance at circumcentres. One deep inside a solid, in a cell that reaches out of it, takes what is
 /// outside: liquid that touches a wall has no surface there.
 pub(super) fn liquid_at_cells(
     lattice: &Lattice,
-    open: &[f64],
+    (open, solid): (&[f64], &[f64]),
     set: &TiledLevelSet,
     solids: &Solids,
 ) -> Vec<f64> {
@@ -92,8 +157,10 @@ pub(super) fn liquid_at_cells(
     let reach = 2.0 * lattice.octree().domain().root_width;
     let one = |cell: usize| {
         let x = lattice.circumcentre(cell as u32);
-        let is_cut = || lattice.faces_of(cell).iter().any(|&f| open[f as usize] < 1.0);
-        if !is_cut() || solids.distance(&x, reach) > -DEEP * h {
+        let faces = || lattice.faces_of(cell).iter().map(|&f| open[f as usize]);
+        // Without a face to the outside a cell has no unknown, and what stands there is never read.
+        let is_cut = faces().any(|o| o < 1.0) && faces().any(|o| o > 0.0);
+        if !is_cut || solid_at(lattice, solid, cell).0 > -DEEP * h {
             return set.distance(&x);
         }
         set.distance(&outside(solids, x, h, reach))
@@ -110,16 +177,16 @@ pub(super) fn liquid_at_vertices(
 ) -> Vec<f64> {
     let h = set.tiles.h();
     let (width, band) = (lattice.octree().domain().root_width, set.band());
-    let one = |vertex: usize| {
+    let one = |(vertex, &reach): (usize, &f64)| {
         let (x, s) = (lattice.vertex(vertex as u32), solid[vertex]);
-        // No tet reaches out of a solid from deeper than the widest cell.
         match s {
             s if s >= -DEEP * h => set.distance(&x),
-            s if s < -2.0 * width => band,
+            // No tet reaches out of the solid from here.
+            s if s <= -reach => band,
             _ => set.distance(&outside(solids, x, h, 2.0 * width)),
         }
     };
-    (0..lattice.vertices.len()).into_par_iter().map(one).collect()
+    vertex_reach(lattice).par_iter().enumerate().map(one).collect()
 }
 
 /// A point outside solids near x.

@@ -29,6 +29,7 @@ mod trouble;
 mod volumes;
 
 use super::liquid::{Amount, CellFields, Liquid, Moments, Solved, Step};
+use super::mac::bodies_moved;
 use super::report::Limit;
 use super::state::{Reader, Writer};
 use super::volumes::VolumesView;
@@ -37,10 +38,15 @@ use crate::field::{Particles, Solids};
 use crate::geometry::TriMesh;
 use crate::math::{Aabb, Vec3};
 use crate::mesh::bcc::OctreeDomain;
-use crate::solver::bcc::{Coupling, Cut, Embedded, LatticeValues, LatticeVelocity, extend, fit_cells};
+use crate::solver::bcc::{
+    Afloat, Coupling, Cut, Embedded, LatticeValues, LatticeVelocity, body_rows, extend_velocity, fit_cells,
+    missing_lift,
+};
+use crate::solver::mac::Carried;
 use crate::solver::pressure::Projection;
 use crate::surface::ParticleLevelSet;
 use mesh::Mesh;
+use sizing::Wishes;
 use std::sync::Arc;
 
 /// Layers of cells over which velocity is extended beyond the liquid: a layer is at least a third of a cell wide.
@@ -49,8 +55,12 @@ const EXTENDED: usize = 20;
 /// What does not change during a simulation.
 #[derive(Clone, Debug)]
 pub struct BccOptions {
-    /// Width of the finest octree cells, m.
+    /// Width of the tracker's cells, m.
     pub cell: f64,
+    /// Width of the finest octree cells in cells, 1 or 2.
+    pub cube: u32,
+    /// What the scene asks for besides the surface.
+    pub sizing: crate::scene::Sizing,
     /// How often root cells may be halved: the widest cells are 2^depth times as wide as the finest.
     pub depth: u32,
     pub domain: Aabb,
@@ -112,9 +122,12 @@ impl State {
 pub struct Bcc {
     options: BccOptions,
     octree: OctreeDomain,
+    wishes: Wishes,
     now: State,
     /// The state being made.
     next: State,
+    /// What the last solve made of the bodies.
+    carried: Vec<Carried>,
     /// The liquid is known by its surface; there are none.
     particles: Particles,
 }
@@ -135,22 +148,39 @@ impl Bcc {
         LatticeVelocity::of(&mesh.lattice, &mesh.edges, &state.values)
     }
 
-    /// Make the velocities of faces keep volume, under a pressure at the surface. Returns also the volume of liquid that
-    /// each known face stands for, m³.
+    /// Make the velocities of faces keep volume, under a pressure at the surface. `last` says that no other solve
+    /// follows: bodies move with its pressure. Returns also the volume of liquid that each known face stands for, m³.
     fn project(
         &mut self,
         step: &Step,
         surface_pressure: &(dyn Fn(&Vec3) -> f64 + Sync),
+        last: bool,
     ) -> Result<(Projection, Vec<f64>)> {
         let mesh = self.next.mesh()?.clone();
         let lattice = &mesh.lattice;
         let State { open, velocity, known, pressure, liquid, held, .. } = &mut self.next;
         let cut = Cut { lattice, open, liquid, velocity };
         let reach = 2.0 * self.octree.root_width;
-        let mut embedded =
-            Embedded::with_held(&cut, held, surface_pressure, |x| step.solids.velocity(x, reach))?;
-        let scale = step.dt / self.options.density;
-        let done = embedded.project(scale, pressure, self.options.tolerance, step.cancel)?;
+        let floats = last && !step.bodies.all.is_empty();
+        // The velocity of bodies is to be found, not given.
+        let solid_velocity = |x: &Vec3| match floats {
+            true => step.solids.scripted_velocity(x, reach),
+            false => step.solids.velocity(x, reach),
+        };
+        let mut embedded = Embedded::with_held(&cut, held, surface_pressure, solid_velocity)?;
+        let BccOptions { density, tolerance, .. } = self.options;
+        let done = if floats {
+            let bodies = step.bodies;
+            let rows = body_rows(&cut, &embedded, step.solids, bodies.all, reach);
+            let missing = missing_lift(&cut, &embedded, step.solids, bodies, &rows, density);
+            let afloat = Afloat { bodies, rows: &rows, missing: &missing };
+            let (done, carried) =
+                embedded.project_coupled(step.dt, density, &afloat, pressure, tolerance, step.cancel)?;
+            self.carried = carried;
+            done
+        } else {
+            embedded.project(step.dt / density, pressure, tolerance, step.cancel)?
+        };
         let is_held = |f: usize| held.get(f).copied().unwrap_or(false);
         velocity.iter_mut().enumerate().filter(|(f, _)| !is_held(*f)).for_each(|(_, u)| *u = 0.0);
         embedded.store(velocity);
@@ -175,9 +205,10 @@ impl Bcc {
             return Err(Error::diverged("finish", "velocities are not finite"));
         }
         let own: Vec<bool> = fitted.iter().map(Option::is_some).collect();
-        extend(lattice, &mut fitted, EXTENDED);
+        extend_velocity(lattice, &self.next.velocity, &self.next.known, &mut fitted, EXTENDED);
         let mut at_cells: Vec<Vec3> = fitted.into_iter().map(Option::unwrap_or_default).collect();
-        moving::lead_along_walls(lattice, &self.next.open, &own, solids, self.options.cell, &mut at_cells);
+        let cut = (&self.next.open[..], &self.next.solid[..]);
+        moving::lead_along_walls(lattice, cut, &own, solids, &mut at_cells);
         self.next.values = LatticeValues::new(lattice, &mesh.edges, at_cells)?;
         Ok(())
     }
@@ -227,8 +258,8 @@ impl Liquid for Bcc {
         let (mut solves, first) = self.thicken(step, &*tense)?;
         // A projection before has the pressure at the surface already.
         let done = match first.is_empty() {
-            true => self.project(step, &*tense)?.0,
-            false => self.project(step, &|_| 0.0)?.0,
+            true => self.project(step, &*tense, true)?.0,
+            false => self.project(step, &|_| 0.0, true)?.0,
         };
         self.next.pressure.iter_mut().zip(first).for_each(|(p, first)| *p += first);
         solves.extend(done.solve);
@@ -237,7 +268,13 @@ impl Liquid for Bcc {
     }
 
     fn finish(&mut self, step: &Step) -> Result<()> {
-        self.reconstruct(step.solids)
+        // Liquid at a body moves with the velocity that it has got.
+        let moved = bodies_moved(step, &self.carried);
+        self.reconstruct(moved.as_ref().unwrap_or(step.solids))
+    }
+
+    fn carried(&self) -> &[Carried] {
+        &self.carried
     }
 
     fn trouble(&self) -> Option<String> {

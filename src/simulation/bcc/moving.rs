@@ -1,15 +1,16 @@
 //! One step of surface and velocity, from the old state to the next.
 
-use super::mesh::{Mesh, liquid_at_cells, octree, open_faces, suffices, touches};
+use super::mesh::{Mesh, liquid_at_cells, octree, open_faces, solid_at, suffices, touches};
 use super::thick::source_velocity;
 use super::{Bcc, State};
 use crate::error::Result;
 use crate::field::{Solids, Wall};
+use crate::grid::SIDE;
 use crate::math::{Aabb, Vec3, elementary};
 use crate::mesh::bcc::Lattice;
-use crate::simulation::liquid::Step;
+use crate::simulation::liquid::{Inflow, Step};
 use crate::solver::bcc::Carrier;
-use crate::surface::{Carry, SurfaceTracker};
+use crate::surface::{Carry, SurfaceTracker, TiledLevelSet};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -68,16 +69,22 @@ impl Bcc {
         Ok(())
     }
 
-    /// The regions of the sources are liquid; what they gave enters the ledger.
+    /// The regions of the sources are liquid; what they gave enters the ledger. That is what the region holds when it is
+    /// filled for the first time, and then what has moved out of it, however much of its rim the tracker wore off and
+    /// is filled up again.
     fn let_in(&mut self, step: &Step) -> Result<()> {
         for inflow in step.inflows {
-            let surface = &mut self.next.surface;
+            let State { surface, emitted, expected, .. } = &mut self.next;
+            let given = &mut emitted[inflow.index];
             let [before, _] = surface.measure();
             surface.unite(&inflow.bounds, inflow.distance);
-            let gave = surface.measure()[0] - before;
+            let gave = match *given > 0.0 {
+                true => moved_out(&surface.set, inflow, step).min(inflow.budget),
+                false => surface.measure()[0] - before,
+            };
             surface.restore()?;
-            self.next.emitted[inflow.index] += gave;
-            self.next.expected += gave;
+            *given += gave;
+            *expected += gave;
         }
         Ok(())
     }
@@ -98,10 +105,14 @@ impl Bcc {
     /// Keep the lattice while it is fine all about the surface, else build a new one.
     pub(super) fn lay_lattice(&mut self, step: &Step) -> Result<()> {
         let (old, surface) = (self.now.mesh()?, &self.next.surface.set);
-        let kept = suffices(old.lattice.octree(), surface, step.solids);
+        let wishes = &self.wishes;
+        let kept = suffices(old.lattice.octree(), surface, step.solids, wishes);
         let mesh = match kept {
             true => old.clone(),
-            false => Arc::new(Mesh::new(octree(&self.octree, surface, step.solids)?)?),
+            false => {
+                let flow = Self::carried_by(&self.now, old);
+                Arc::new(Mesh::new(octree(&self.octree, surface, step.solids, wishes, Some(&flow))?)?)
+            }
         };
         step.cancel.check()?;
         (self.next.open, self.next.solid) = match kept && !step.solids.any_animated() {
@@ -111,7 +122,8 @@ impl Bcc {
                 (Arc::new(open), Arc::new(solid))
             }
         };
-        self.next.liquid = liquid_at_cells(&mesh.lattice, &self.next.open, surface, step.solids);
+        let cut = (&self.next.open[..], &self.next.solid[..]);
+        self.next.liquid = liquid_at_cells(&mesh.lattice, cut, surface, step.solids);
         // The last pressure is the first guess of the next, if it belongs to the same cells.
         self.next.pressure = if kept { self.now.pressure.clone() } else { vec![0.0; mesh.lattice.cells()] };
         self.next.mesh = Some(mesh);
@@ -166,14 +178,43 @@ impl Bcc {
     }
 }
 
+/// Volume between the region of a source and the same region where its liquid has gone in the step, outside solids, m³.
+fn moved_out(set: &TiledLevelSet, inflow: &Inflow, step: &Step) -> f64 {
+    let (tiles, h) = (&set.tiles, set.tiles.h());
+    let gone = (inflow.velocity - inflow.carried) * step.dt;
+    let reach = gone.norm() + h;
+    let around = inflow.bounds.grow(reach);
+    let of_tile = |t: usize| {
+        let low = tiles.corner(tiles.base(t));
+        if !around.overlaps(&Aabb::new(low, low.add_scalar(h * SIDE as f64))) {
+            return 0.0;
+        }
+        let cells = (0..tiles.volume()).map(|l| tiles.cell(t * tiles.volume() + l));
+        let near = cells.filter(|&c| (inflow.distance)(&tiles.centre(c)).abs() < reach);
+        // Points inside the cell: a linear cut through its corners would lose half of the cells at a sharp rim.
+        let share = |cell: [i32; 3]| {
+            let of_point = |k: usize| {
+                let at = Vec3::new((k & 3) as f64, (k >> 2 & 3) as f64, (k >> 4) as f64).add_scalar(0.5);
+                let x = tiles.corner(cell) + at * (0.25 * h);
+                let (own, solid) = ((inflow.distance)(&x), -step.solids.distance(&x, 2.0 * h));
+                let covered = |d: f64| (0.5 - d.max(solid) / (0.25 * h)).clamp(0.0, 1.0);
+                covered(own.min((inflow.distance)(&(x - gone)))) - covered(own)
+            };
+            (0..64).map(of_point).sum::<f64>() / 64.0
+        };
+        near.map(share).sum::<f64>()
+    };
+    let sums: Vec<f64> = (0..tiles.len()).into_par_iter().map(of_tile).collect();
+    sums.iter().sum::<f64>() * h.powi(3)
+}
+
 /// Liquid in cells on walls slides along them: on the sides of the lattice, and where the velocity of cells inside
 /// solids is only an extension of that outside.
 pub(super) fn lead_along_walls(
     lattice: &Lattice,
-    open: &[f64],
+    (open, solid): (&[f64], &[f64]),
     own: &[bool],
     solids: &Solids,
-    h: f64,
     velocity: &mut [Vec3],
 ) {
     let domain = lattice.octree().domain();
@@ -190,12 +231,9 @@ pub(super) fn lead_along_walls(
         if own[c] || *v == Vec3::zeros() || !closed() {
             return;
         }
-        let x = lattice.circumcentre(c as u32);
-        let d = solids.distance(&x, reach);
-        if d >= 0.0 || d < -4.0 * h.max(0.25 * domain.root_width) {
-            return;
-        }
-        let n = solids.outward(&x, 0.25 * h);
+        let (x, (d, slope)) = (lattice.circumcentre(c as u32), solid_at(lattice, solid, c));
+        // Distances are cut off deep inside, where no liquid reads the velocity.
+        let Some(n) = slope.try_normalize(0.1).filter(|_| d < 0.0) else { return };
         let (moves, wall) =
             if plain { Default::default() } else { (solids.velocity(&x, reach), solids.wall(&x, reach)) };
         let slip = *v - moves;

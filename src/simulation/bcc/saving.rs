@@ -96,7 +96,7 @@ impl Bcc {
         let mix = self.saved_mix(&mesh, saved)?;
         let values = LatticeValues::new(&mesh.lattice, &mesh.edges, at_cells)?;
         let (open, solid) = open_faces(&mesh.lattice, solids)?;
-        let liquid = liquid_at_cells(&mesh.lattice, &open, &surface.set, solids);
+        let liquid = liquid_at_cells(&mesh.lattice, (&open, &solid), &surface.set, solids);
         let [volume, expected, fastest] = [volumes[0], volumes[1], volumes[2]];
         self.now = State {
             surface,

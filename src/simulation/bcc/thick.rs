@@ -35,7 +35,7 @@ impl Bcc {
             draft: o.draft_viscosity,
         };
         let coupling = o.coupling;
-        let (done, mass) = self.project(step, surface_pressure)?;
+        let (done, mass) = self.project(step, surface_pressure, false)?;
         let mesh = self.next.mesh()?.clone();
         let lattice = &mesh.lattice;
         let viscosity = self.tet_viscosity(step.viscosity, &mesh);

@@ -504,7 +504,7 @@ fn moves_with_liquid(liquid: &Patch, at: [f64; 3], h: f64) -> bool {
 }
 
 /// The solids with the velocities that the solve gave the bodies; None without bodies.
-fn bodies_moved(step: &Step, carried: &[Carried]) -> Option<Solids> {
+pub(super) fn bodies_moved(step: &Step, carried: &[Carried]) -> Option<Solids> {
     let motion = |(c, afloat): (&Carried, &Afloat)| {
         let (v, w) = (linear(&c.velocity), angular(&c.velocity));
         // A motion tells the velocity of the origin of the pose.

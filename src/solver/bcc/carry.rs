@@ -8,8 +8,11 @@
 //!     u′ = n·U(x − Δt u) + w (u − n·U(x)) ,        w = blend · max(0, 1 − 2 |Δt u|/d)
 //! ```
 //!
-//! d is the length of the dual edge. With w = blend everywhere a mode that U shows with factor s and the path turns by
-//! an angle is multiplied by 1 − s + s e^{iθ}, never more than one. Liquid at rest is not damped at all.
+//! d is the length of the dual edge. A mode that U shows with factor s and whose phase the path turns by θ is multiplied by
+//! 1 − s + s e^{iθ}, which is at most one for s from 0 to 1. Among equal cells s is such; where cells of two sizes
+//! meet it is not, and what the field misses there would grow by a share of |Δt u|/d in every step. So only faces between
+//! equal cells keep it ([`Lattice::is_regular`]); at the others the field alone counts. Liquid at rest is not damped
+//! among equal cells.
 //! Faces are the same if they join the same two circumcentres. Checked in tests/bcc.
 
 use super::velocity::LatticeVelocity;
@@ -36,33 +39,37 @@ impl Carrier<'_> {
                 return 0.0;
             }
             let (x, dual) = (target.face_crossing(face), target.dual_edge(face));
-            let (length, from) = (dual.norm(), self.field.trace(&x, -dt));
+            let regular = target.is_regular(face);
+            let twin = match same {
+                true => Some((face, true)),
+                false => regular.then(|| self.twin(target, face)).flatten(),
+            };
+            let here = twin.map_or_else(|| self.field.sample(&x), |(f, _)| self.field.at_crossing(f));
+            let (length, from) = (dual.norm(), self.field.trace_from(&x, here, -dt));
             let n = dual / length;
             let carried = self.field.sample(&from).dot(&n);
             let kept = self.blend * (1.0 - 2.0 * (from - x).norm() / length);
-            let old = if kept > 0.0 { self.twin(target, face, same) } else { None };
-            old.map_or(carried, |u| carried + kept * (u - self.field.sample(&x).dot(&n)))
+            match twin {
+                Some((f, along)) if regular && kept > 0.0 && self.known[f] => {
+                    let u = if along { self.faces[f] } else { -self.faces[f] };
+                    carried + kept * (u - here.dot(&n))
+                }
+                _ => carried,
+            }
         };
         (0..target.faces.cells.len()).into_par_iter().map(one).collect()
     }
 
-    /// The velocity of the same face of the old lattice, if it has it and knows it.
-    fn twin(&self, target: &Lattice, face: usize, same: bool) -> Option<f64> {
-        if same {
-            return self.known[face].then(|| self.faces[face]);
-        }
+    /// The same face of the old lattice, and whether it leads the same way.
+    fn twin(&self, target: &Lattice, face: usize) -> Option<(usize, bool)> {
         let pair = target.faces.cells[face].map(|c| target.circumcentres[c as usize]);
         // The middle lies inside the face, so the tet found there has it; the crossing may lie on its rim, where many meet.
         let cell = self.lattice.tets.cell[self.lattice.locate(&target.face_middle(face))] as usize;
         let places = |f: usize| self.lattice.faces.cells[f].map(|c| self.lattice.circumcentres[c as usize]);
-        for &f in self.lattice.faces_of(cell).iter().filter(|f| self.known[**f as usize]) {
-            let f = f as usize;
-            match places(f) {
-                at if at == pair => return Some(self.faces[f]),
-                at if [at[1], at[0]] == pair => return Some(-self.faces[f]),
-                _ => {}
-            }
-        }
-        None
+        self.lattice.faces_of(cell).iter().find_map(|&f| match places(f as usize) {
+            at if at == pair => Some((f as usize, true)),
+            [a, b] if [b, a] == pair => Some((f as usize, false)),
+            _ => None,
+        })
     }
 }

@@ -15,7 +15,8 @@
 //! The solid's velocity is taken at the middle of the face, for its open and closed parts alike, so that a solid
 //! that moves with the liquid does not disturb it. Distances are negative in solids and in the liquid.
 //!
-//! Faces in a source move as the source says: they are held, and count as solids that move like that.
+//! Faces in a source move as the source says: they are held, and count as solids that move like that. Liquid moves
+//! rigid bodies through [`crate::solver::pressure::Equation`].
 //! Checked in tests/bcc.
 
 use crate::cancel::Cancel;
@@ -25,7 +26,10 @@ use crate::linalg::PreconditionerKind;
 use crate::math::{CHUNK, Vec3};
 use crate::mesh::bcc::{Lattice, NONE};
 use crate::mesh::{AIR, FaceGraph};
-use crate::solver::pressure::{Projection, project_with};
+use crate::solver::mac::{Bodies, Carried};
+use crate::solver::pressure::{Equation, Projection, accelerate, project_with};
+use crate::solver::rigid::{RigidRows, Six, SixBySix};
+use crate::solver::rounds::{Missing, agree};
 use rayon::prelude::*;
 
 /// θ is kept above this only against division by zero: more would move still water.
@@ -73,6 +77,13 @@ pub struct Embedded {
     pub faces: Vec<u32>,
     /// Whether a face of the graph leads against the normal of its face in the lattice.
     turned: Vec<bool>,
+}
+
+/// Bodies in the liquid of a lattice: see [`super::body_rows`] and [`super::missing_lift`].
+pub struct Afloat<'a> {
+    pub bodies: &'a Bodies<'a>,
+    pub rows: &'a RigidRows,
+    pub missing: &'a [Missing],
 }
 
 /// Where boundaries cut a lattice, and how its faces move.
@@ -161,6 +172,44 @@ impl Embedded {
         pressure.fill(0.0);
         self.cells.iter().zip(p).for_each(|(&c, p)| pressure[c as usize] = p);
         Ok(done)
+    }
+
+    /// As [`Embedded::project`], with bodies that the pressure moves.
+    pub fn project_coupled(
+        &mut self,
+        dt: f64,
+        density: f64,
+        afloat: &Afloat,
+        pressure: &mut [f64],
+        tolerance: f64,
+        cancel: &Cancel,
+    ) -> Result<(Projection, Vec<Carried>)> {
+        self.graph.check()?;
+        let Afloat { bodies, rows, missing } = afloat;
+        let scale = dt / density;
+        let mut p: Vec<f64> = self.cells.iter().map(|&c| pressure[c as usize]).collect();
+        let inverse_mass: Vec<SixBySix> = bodies.all.iter().map(|b| b.body.inverse_mass).collect();
+        let mut equation = match p.len() {
+            0 => None,
+            _ => Some(Equation::new(&self.graph, scale, dt, rows, &inverse_mass, PreconditionerKind::Amg)?),
+        };
+        let (mut rounds, mut iterations) = (Vec::new(), 0);
+        let (carried, best) = agree(bodies, missing, (dt, density), |velocities| {
+            let Some(equation) = &mut equation else { return Ok(vec![Six::zeros(); velocities.len()]) };
+            let done = equation.solve(velocities, &mut p, tolerance, cancel)?;
+            iterations += done.solve.map_or(0, |s| s.iterations);
+            rounds.push((done, p.clone()));
+            Ok(equation.impulses(&p))
+        })?;
+        let mut done = Projection::default();
+        if best < rounds.len() {
+            (done, p) = rounds.swap_remove(best);
+        }
+        done.solve.iter_mut().for_each(|s| s.iterations = iterations);
+        accelerate(&mut self.graph, scale, &p);
+        pressure.fill(0.0);
+        self.cells.iter().zip(p).for_each(|(&c, p)| pressure[c as usize] = p);
+        Ok((done, carried))
     }
 
     /// Write the velocities of the known faces back, along the normals of the lattice.

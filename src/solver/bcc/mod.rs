@@ -1,6 +1,7 @@
 //! The discrete equations on the graded lattice.
 
 mod block;
+mod bodies;
 mod carry;
 mod embedded;
 mod reconstruct;
@@ -8,9 +9,10 @@ mod velocity;
 mod viscosity;
 
 pub use block::{LatticeBlock, LatticeField, LatticeSolve, Seat};
+pub use bodies::{body_rows, missing_lift};
 pub use carry::Carrier;
-pub use embedded::{Cut, Embedded, open_shares};
-pub use reconstruct::{extend, fit_cells, reconstruct};
+pub use embedded::{Afloat, Cut, Embedded, open_shares};
+pub use reconstruct::{extend, extend_velocity, fit_cells, reconstruct};
 pub use velocity::{LatticeValues, LatticeVelocity};
 pub use viscosity::{
     Coupling, FaceViscosity, FacesToNodes, Hold, Moving, NodalSolver, NodalViscosity, Thick, ThickOptions,

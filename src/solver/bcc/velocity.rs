@@ -101,9 +101,25 @@ impl<'a> LatticeVelocity<'a> {
         x.par_iter().map(|x| self.sample(x)).collect()
     }
 
+    /// Velocity where the dual edge of a face crosses it: linear between the two circumcentres, which needs no search.
+    pub fn at_crossing(&self, face: usize) -> Vec3 {
+        let [a, b] = self.lattice.faces.cells[face].map(|c| c as usize);
+        let (dual, crossing) = (self.lattice.dual_edge(face), self.lattice.face_crossing(face));
+        let along = dual.dot(&(crossing - self.lattice.circumcentre(a as u32))) / dual.norm_squared();
+        // A circumcentre on the far side of the face: another diamond holds the crossing.
+        if !(0.0..=1.0).contains(&along) {
+            return self.sample(&crossing);
+        }
+        self.values.at_cells[a] * (1.0 - along) + self.values.at_cells[b] * along
+    }
+
     /// Where a point is carried in `dt` seconds; a negative step goes back.
     pub fn trace(&self, x: &Vec3, dt: f64) -> Vec3 {
-        let k1 = self.sample(x);
+        self.trace_from(x, self.sample(x), dt)
+    }
+
+    /// The same from the velocity at the point.
+    pub fn trace_from(&self, x: &Vec3, k1: Vec3, dt: f64) -> Vec3 {
         let k2 = self.sample(&(x + k1 * (0.5 * dt)));
         let k3 = self.sample(&(x + k2 * (0.75 * dt)));
         x + (k1 * 2.0 + k2 * 3.0 + k3 * 4.0) * (dt / 9.0)
