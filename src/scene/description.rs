@@ -329,7 +329,7 @@ impl Default for Simulator {
             surface_smoothing: 1.0,
             pressure_tolerance: 1e-6,
             detail: 8,
-            cube: 2,
+            cube: 1,
             sizing: Sizing::default(),
             viscosity_tolerance: 1e-6,
             flow: Flow::Auto,
