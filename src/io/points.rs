@@ -101,7 +101,11 @@ mod tests {
             radius: 0.125,
             attributes: vec![
                 Attribute { name: "age".into(), width: 1, data: (0..n).map(|i| i as f32 / 3.0).collect() },
-                Attribute { name: "paint".into(), width: 3, data: (0..3 * n).map(|i| i as f32 / 7.0).collect() },
+                Attribute {
+                    name: "paint".into(),
+                    width: 3,
+                    data: (0..3 * n).map(|i| i as f32 / 7.0).collect(),
+                },
             ],
         }
     }
