@@ -347,8 +347,8 @@ impl Places {
         let least = if buried { 0.0 } else { least };
         let unit = (units.beta * self.mu.get(cell) as f64) as f32 * whole;
         out.cut = unit;
-        for axis in 0..axes {
-            out.centre[axis] = 0.5 * unit * (1.0 + least / theta[axis]) / theta[axis];
+        for (centre, theta) in out.centre.iter_mut().zip(theta).take(axes) {
+            *centre = 0.5 * unit * (1.0 + least / theta) / theta;
         }
         for axis in if axes == 2 { 2..3 } else { 0..3 } {
             let [a, b] = others(axis);
