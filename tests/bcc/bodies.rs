@@ -21,12 +21,15 @@ fn a_neutral_body_at_rest_stays_at_rest_on_the_lattice() {
         "transform": {"translate": [0.41, 0.21, 0.38], "rotate": [17, 29, 40]}});
     for body in [ball, block] {
         let mut sim = simulation(&tank(body), 2);
-        advance(&mut sim, 3);
-        let report = sim.report();
-        let fastest = report.bodies[0].velocity.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-        // Round-off of solves to 1e-12 against the velocity that gravity adds.
-        assert!(fastest < 1e-9 * G / 24.0, "the body moves at {fastest:e} m/s");
-        assert!(report.max_speed < 1e-8 * G / 24.0, "the water moves at {:e} m/s", report.max_speed);
+        // Round-off of solves to 1e-12 against the velocity that gravity adds; from the second frame on also what measuring
+        // the surface anew beside the body changes, which is not exact.
+        for (frames, most) in [(1, [1e-9, 1e-8]), (2, [1e-8, 1e-6])] {
+            advance(&mut sim, frames);
+            let report = sim.report();
+            let fastest = report.bodies[0].velocity.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+            assert!(fastest < most[0] * G / 24.0, "the body moves at {fastest:e} m/s");
+            assert!(report.max_speed < most[1] * G / 24.0, "the water moves at {:e} m/s", report.max_speed);
+        }
     }
 }
 
