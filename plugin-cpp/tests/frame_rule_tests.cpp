@@ -497,7 +497,7 @@ TEST(a_source_may_be_thicker_than_the_others) {
     CHECK(stood > fell + 0.02f);
 }
 
-TEST(detail_where_it_counts_can_be_chosen_and_what_it_lacks_is_said) {
+TEST(detail_where_it_counts_can_be_chosen_and_bodies_float_there_too) {
     FakeHost host;
     host.set("simulator", "bcc");
     host.set("particle_separation", 0.01);
@@ -510,7 +510,9 @@ TEST(detail_where_it_counts_can_be_chosen_and_what_it_lacks_is_said) {
         in.bodies.push_back({"cork", box(0.1, 0.15, 0.1, 0.14, 0.19, 0.14), {}});
         return in;
     };
-    CHECK(says(node.cook(host, 1), Level::Error, "no floating bodies"));
+    const auto afloat = frame_of(node, host, 2);
+    CHECK_EQ(afloat->bodies.size(), std::size_t(1));
+    CHECK(afloat->bodies[0].name == "cork" && std::isfinite(afloat->bodies[0].pose[1]));
 }
 
 TEST(the_container_input_is_the_domain) {
