@@ -58,7 +58,7 @@ pub fn write_pieces(
 /// What a short file is collected in.
 const BUFFER: usize = 1 << 18;
 /// Bytes after which a long file begins to go to the disk while more of it is made.
-const AHEAD: usize = 32 << 20;
+const AHEAD: usize = 8 << 20;
 
 /// A thread that brings what was written so far to the disk.
 struct Flusher<'a> {
