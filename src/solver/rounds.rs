@@ -8,11 +8,15 @@
 //!     d ← f (contact(W) − W)
 //! ```
 //!
-//! until the velocity V that the pressure leaves is the one that contact asks for. f is guessed from the liquid that
-//! the body displaces, and from the second round on it is what two rounds have shown, |Δd|² / Δd·ΔV. The round that
-//! agreed best is kept. Checked by `a_heavy_ball_comes_to_rest_on_the_floor_of_the_lattice` in tests/bcc.
+//! until the velocity V that the pressure leaves is the one that contact asks for. Each round is one more solve, from the
+//! pressure of the last; a body that lies on the floor then pushes no liquid. f is guessed from the liquid that the body
+//! displaces. A guess more than twice too large would throw the body further off in each round, as that of a light ball
+//! which liquid only touches; so from the second round on f is what two rounds have shown, |Δd|² / Δd·ΔV, and the round
+//! that agreed best is kept. Grid and lattice both come here. Checked by `a_stone_on_the_floor_pushes_no_water` in
+//! tests/bodies.rs and `a_heavy_ball_comes_to_rest_on_the_floor_of_the_lattice` in tests/bcc.
 
 use crate::error::{Error, Result};
+use crate::math::Vec3;
 use crate::solver::mac::{Afloat, Bodies, Carried};
 use crate::solver::rigid::{Six, angular, linear, six};
 
@@ -38,9 +42,7 @@ pub fn agree(
     let all = bodies.all;
     let fall = bodies.gravity * dt;
     let before = |(b, (missing, _)): (&Afloat, &Missing)| {
-        // Gravity acts on the mass at the centre.
-        let weight = six(&(fall * b.mass), &Default::default());
-        b.body.velocity + b.body.inverse_mass * (weight + missing * dt)
+        b.body.velocity + falling(b, &fall) + b.body.inverse_mass * missing * dt
     };
     let before: Vec<Six> = all.iter().zip(missing).map(before).collect();
     let factor = |(b, (_, displaced)): (&Afloat, &Missing)| 1.0 + ADDED * density * displaced / b.mass;
@@ -83,6 +85,12 @@ pub fn agree(
         Some((_, round, carried)) => Ok((carried, round)),
         None => Err(Error::diverged("pressure", "contact found no round to keep")),
     }
+}
+
+/// What a change of velocity that gravity gives to free bodies is for one that may be held by a joint.
+pub fn falling(afloat: &Afloat, fall: &Vec3) -> Six {
+    // Gravity acts on the mass at the centre.
+    afloat.body.inverse_mass * six(&(fall * afloat.mass), &Vec3::zeros())
 }
 
 /// How much heavier a body was in liquid that answered one more push like this; None if that does not tell.

@@ -1,4 +1,4 @@
-//! Rigid bodies on the grid: their rows, their weight, and the solve with contact.
+//! Rigid bodies on the grid: their rows and their weight.
 //!
 //! **Rows.** The closed share 1 − α of a face belongs to the solid nearest to its middle, as everywhere on
 //! the grid. In the units of [`super::pressure`], π = p Δt/(ρh) and faces of area one, the rows K of
@@ -17,18 +17,7 @@
 //! cut near the body. Where these are not level (a splash) the correction fades out, and it is never more
 //! than the pressure of one cell's height on the body.
 //!
-//! **Contact.** Contact changes the velocity of a body by d, as an impulse that acts before the pressure. A body
-//! in liquid answers an impulse as if it were heavier, by a factor f that only has to be guessed: contact is
-//! solved by others for masses fM and the velocity W = V − d/f that the body would have without contact, and
-//!
-//! ```text
-//!     d ← f (contact(W) − W)
-//! ```
-//!
-//! until the velocity that the pressure leaves is the one that contact asks for. Each round is one more solve,
-//! from the pressure of the last. A body that lies on the floor then pushes no liquid. A guess of f that is more than
-//! twice too large would throw the body further off in each round, as that of a light ball which liquid only touches; so
-//! from the second round on f is what two rounds have shown, |Δd|² / Δd·ΔV, and the round that agreed best is kept.
+//! Contact and pressure agree in [`crate::solver::rounds`].
 
 use super::grid::{MacGrid, each_cell};
 use super::pressure::{Faces, TileFaces, Wet, theta};
@@ -37,7 +26,7 @@ use crate::field::Solids;
 use crate::geometry::{Moments, TriMesh};
 use crate::grid::Halo;
 use crate::math::{Aabb, Pose, Vec3};
-use crate::solver::rigid::{RigidBody, RigidRows, Six, angular, linear, six};
+use crate::solver::rigid::{RigidBody, RigidRows, Six, linear, six};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -47,12 +36,6 @@ const NEAR: f64 = 3.0;
 const LEVEL: f64 = 0.5;
 /// ...and not at all from this one on.
 const ROUGH: f64 = 2.0;
-/// Added mass over the mass of the liquid displaced, for the guess of f: ½ for a ball, 1 for a cylinder.
-const ADDED: f64 = 0.7;
-/// Rounds of contact and pressure at most.
-pub(super) const MOST_ROUNDS: usize = 8;
-/// Contact and pressure agree when they differ by less than this share of what gravity adds in a step.
-pub(super) const AGREEMENT: f64 = 1e-3;
 
 /// A body in liquid.
 #[derive(Clone, Debug)]
@@ -300,23 +283,4 @@ fn correction(
     let (most, size) = (weight * h * area, linear(&missing).norm());
     let share = if size > most { share * most / size } else { share };
     (missing * share, below.volume)
-}
-
-/// How much heavier a body seems in liquid.
-pub(super) fn seeming(afloat: &Afloat, displaced: f64, density: f64) -> f64 {
-    1.0 + ADDED * density * displaced / afloat.mass
-}
-
-/// How much heavier a body was in liquid that answered one more push like this; None if that does not tell.
-pub(super) fn felt(push: &Six, answer: &Six) -> Option<f64> {
-    // Contact pushes in a direction; turning follows from it.
-    let (d, v) = (linear(push), linear(answer));
-    let along = d.dot(&v);
-    (along > 1e-12 * d.norm_squared()).then(|| (d.norm_squared() / along).max(1.0))
-}
-
-/// The greatest difference of two velocities over a body, as a speed of its points.
-pub(super) fn difference(afloat: &Afloat, a: &Six, b: &Six) -> f64 {
-    let d = a - b;
-    linear(&d).norm() + angular(&d).norm() * 0.5 * afloat.hull.bounds().size().norm()
 }

@@ -20,19 +20,20 @@
 //! so that the matrix is made of open shares alone ([`Stencil`]). Checked by tests/still_water.rs, and
 //! against the face graph by `the_grid_and_its_graph_agree`.
 
-use super::bodies::{self, Afloat, Bodies, Carried};
+use super::bodies::{self, Bodies, Carried};
 use super::grid::{MacGrid, each_cell};
 use super::multigrid::{Multigrid, PressureSolve};
 use super::peel::{self, Peel};
 use super::stencil::Stencil;
 use crate::cancel::Cancel;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::field::Solids;
 use crate::grid::{Halo, NONE, SIDE, Tiles};
 use crate::linalg::KrylovParams;
 use crate::math::Vec3;
 use crate::solver::pressure::Projection;
-use crate::solver::rigid::{Coupling, Six, SixBySix, linear, six};
+use crate::solver::rigid::{Coupling, Six, SixBySix};
+use crate::solver::rounds::{agree, falling};
 use rayon::prelude::*;
 
 /// θ is at least this, so that no length is zero.
@@ -171,20 +172,14 @@ pub fn project_with_bodies(
 
 /// Bodies without liquid: weight and contact.
 fn dry(bodies: &Bodies, dt: f64) -> Vec<Carried> {
-    let fall = six(&(bodies.gravity * dt), &Vec3::zeros());
-    let before: Vec<Six> = bodies.all.iter().map(|b| b.body.velocity + movable(b, &fall)).collect();
+    let fall = bodies.gravity * dt;
+    let before: Vec<Six> = bodies.all.iter().map(|b| b.body.velocity + falling(b, &fall)).collect();
     let after = match bodies.contact {
         Some(contact) => contact(&before, &vec![1.0; before.len()]),
         None => before.clone(),
     };
     let carried = |(a, b): (&Six, &Six)| Carried { velocity: *a, force: Six::zeros(), contact: a - b };
     after.iter().zip(&before).map(carried).collect()
-}
-
-/// The part of an acceleration, given for a body that is free, that this body can follow.
-fn movable(afloat: &Afloat, free: &Six) -> Six {
-    // Gravity acts on the mass at the centre: C M applied to a motion without rotation.
-    afloat.body.inverse_mass * six(&(linear(free) * afloat.mass), &Vec3::zeros())
 }
 
 /// One pressure solve with bodies.
@@ -215,85 +210,23 @@ impl System<'_> {
         let middle: Vec<SixBySix> = all.iter().map(|b| b.body.inverse_mass * mass).collect();
         let coupling = Coupling { rows, middle };
         let missing = bodies::weight_corrections(grid, wet, stencil, solids, bodies, &coupling.rows, rho);
-        let fall = six(&(bodies.gravity * dt), &Vec3::zeros());
-        let before = |(b, (missing, _)): (&Afloat, &(Six, f64))| {
-            b.body.velocity + movable(b, &fall) + b.body.inverse_mass * missing * dt
-        };
-        let before: Vec<Six> = all.iter().zip(&missing).map(before).collect();
-        let factor = |(b, (_, displaced)): (&Afloat, &(Six, f64))| bodies::seeming(b, *displaced, rho);
-        let mut factor: Vec<f64> = all.iter().zip(&missing).map(factor).collect();
-        let mut pushed: Vec<Six> = match bodies.contact {
-            Some(_) => all.iter().map(|b| b.contact).collect(),
-            None => vec![Six::zeros(); all.len()],
-        };
-        let agreed = bodies::AGREEMENT * bodies.gravity.norm().max(1e-3) * dt;
-        let (mut iterations, mut round) = (0, 0);
-        let mut last: Option<(Vec<Six>, Vec<Six>)> = None;
-        let mut best: Option<Agreed> = None;
-        loop {
-            let start: Vec<Six> = before.iter().zip(&pushed).map(|(v, d)| v + d).collect();
+        let mut iterations = 0;
+        let mut rounds: Vec<(PressureSolve, Vec<f64>)> = Vec::new();
+        let (carried, best) = agree(bodies, &missing, (dt, rho), |velocities| {
             let mut b = rhs.to_vec();
-            coupling.rows.add_flow(-1.0, &start, &mut b);
+            coupling.rows.add_flow(-1.0, velocities, &mut b);
             let (coupled, peel) = (Some(&coupling), peel.as_deref_mut());
-            let mut solve =
-                peel::solve(multigrid, &wet.tiles, stencil, coupled, peel, &b, pi, params, cancel)?;
+            let solve = peel::solve(multigrid, &wet.tiles, stencil, coupled, peel, &b, pi, params, cancel)?;
             solve.info.require("pressure")?;
             iterations += solve.info.iterations;
-            solve.info.iterations = iterations;
-            let impulse: Vec<Six> =
-                (0..all.len()).map(|b| coupling.rows.force(b, |c| pi[c]) * mass).collect();
-            let velocity: Vec<Six> =
-                (0..all.len()).map(|b| start[b] + all[b].body.inverse_mass * impulse[b]).collect();
-            round += 1;
-            if let Some((pushed_before, before)) = &last {
-                for b in 0..all.len() {
-                    let (push, answer) = (pushed[b] - pushed_before[b], velocity[b] - before[b]);
-                    factor[b] = bodies::felt(&push, &answer).unwrap_or(factor[b]);
-                }
-            }
-            let after = bodies.contact.map(|contact| {
-                let free: Vec<Six> = (0..all.len()).map(|b| velocity[b] - pushed[b] / factor[b]).collect();
-                let after = contact(&free, &factor);
-                let worst = (0..all.len())
-                    .map(|b| bodies::difference(&all[b], &after[b], &velocity[b]))
-                    .fold(0.0, f64::max);
-                let next: Vec<Six> = (0..all.len()).map(|b| (after[b] - free[b]) * factor[b]).collect();
-                (worst, next)
-            });
-            let (worst, next) = after.map_or((0.0, None), |(worst, next)| (worst, Some(next)));
-            if best.as_ref().is_none_or(|b| worst < b.worst) {
-                let carried = |b: usize| Carried {
-                    velocity: velocity[b],
-                    force: impulse[b] / dt + missing[b].0,
-                    contact: pushed[b],
-                };
-                let carried = (0..all.len()).map(carried).collect();
-                best = Some(Agreed { worst, solve, carried, pi: pi.to_vec() });
-            }
-            match (next, best.take()) {
-                (Some(next), found) if worst > agreed && round < bodies::MOST_ROUNDS => {
-                    last = Some((std::mem::replace(&mut pushed, next), velocity));
-                    best = found;
-                }
-                (_, Some(mut found)) => {
-                    pi.copy_from_slice(&found.pi);
-                    found.solve.info.iterations = iterations;
-                    return Ok((found.solve, found.carried));
-                }
-                // The first round is always the best so far.
-                (_, None) => return Err(Error::diverged("pressure", "contact found no round to keep")),
-            }
-        }
+            rounds.push((solve, pi.to_vec()));
+            Ok((0..all.len()).map(|b| coupling.rows.force(b, |c| pi[c]) * mass).collect())
+        })?;
+        let (mut solve, kept) = rounds.swap_remove(best);
+        pi.copy_from_slice(&kept);
+        solve.info.iterations = iterations;
+        Ok((solve, carried))
     }
-}
-
-/// The round in which pressure and contact agreed best.
-struct Agreed {
-    /// By how much they still differ, m/s.
-    worst: f64,
-    solve: PressureSolve,
-    carried: Vec<Carried>,
-    pi: Vec<f64>,
 }
 
 /// Open share of a face between cells whose liquid distances are `low` and `high`.
