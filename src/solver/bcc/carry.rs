@@ -5,19 +5,24 @@
 //! field misses of it, unless the flow has carried the liquid away from it:
 //!
 //! ```text
-//!     u′ = n·U(x − Δt u) + w (u − n·U(x)) ,        w = blend · max(0, 1 − 2 |Δt u|/d)
+//!     u′ = n·U(x − Δt u) + w (u − n·U(x)) ,        w = blend · max(0, 1 − c |Δt u|/d)
 //! ```
 //!
 //! d is the length of the dual edge. A mode that U shows with factor s and whose phase the path turns by θ is multiplied by
-//! 1 − s + s e^{iθ}, which is at most one for s from 0 to 1. Among equal cells s is such; where cells of two sizes
-//! meet it is not, and what the field misses there would grow by a share of |Δt u|/d in every step. So only faces between
-//! equal cells keep it ([`Lattice::is_regular`]); at the others the field alone counts. Liquid at rest is not damped
-//! among equal cells.
+//! 1 − s + s e^{iθ}, which is at most one for s from 0 to 1. Among equal cells s is such, and c = 2. Where cells of two
+//! sizes meet U shows some modes with s > 1 ([`Lattice::is_regular`]): kept in motion, what the field misses there would
+//! grow by a share of |Δt u|/d in every step; forgotten at rest, such a mode would be multiplied by s itself and still
+//! water would stir. So there c = 50: at rest nothing is left out and nothing is damped, and as soon as liquid moves by a
+//! fiftieth of d in a step the field alone counts.
 //! Faces are the same if they join the same two circumcentres. Checked in tests/bcc.
 
 use super::velocity::LatticeVelocity;
 use crate::mesh::bcc::Lattice;
 use rayon::prelude::*;
+
+/// How soon what the field misses is forgotten on the way, c: between equal cells, and where cells of two sizes meet.
+const FADES: f64 = 2.0;
+const FADES_AT_GRADING: f64 = 50.0;
 
 /// What is known of an old lattice.
 pub struct Carrier<'a> {
@@ -48,9 +53,10 @@ impl Carrier<'_> {
             let (length, from) = (dual.norm(), self.field.trace_from(&x, here, -dt));
             let n = dual / length;
             let carried = self.field.sample(&from).dot(&n);
-            let kept = self.blend * (1.0 - 2.0 * (from - x).norm() / length);
+            let fades = if regular { FADES } else { FADES_AT_GRADING };
+            let kept = self.blend * (1.0 - fades * (from - x).norm() / length);
             match twin {
-                Some((f, along)) if regular && kept > 0.0 && self.known[f] => {
+                Some((f, along)) if kept > 0.0 && self.known[f] => {
                     let u = if along { self.faces[f] } else { -self.faces[f] };
                     carried + kept * (u - here.dot(&n))
                 }
