@@ -33,7 +33,7 @@ use crate::solver::rounds::{Missing, agree};
 use rayon::prelude::*;
 
 /// θ is kept above this only against division by zero: more would move still water.
-const LEAST_THETA: f64 = 1e-6;
+const LEAST_THETA: f64 = 1e-12;
 /// A face with less of it open is closed: its area is rounding.
 const LEAST_OPEN: f64 = 1e-12;
 
