@@ -25,7 +25,7 @@
 //!
 //! Of the six directions of a body those stay whose eigenvalue of C^½ K W C^½ says that they matter. A row of the
 //! matrix is all that is asked for, so that grids and face graphs are served alike. Checked by
-//! `ten_bodies_cost_little_more_than_ten_stones` in tests/bodies.rs.
+//! `ten_bodies_cost_little_more_than_ten_stones` in tests/bodies.
 
 use super::rigid::{Coupling, Six, SixBySix};
 use crate::error::Result;

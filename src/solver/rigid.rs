@@ -19,7 +19,7 @@
 //! KᵀCK has rank six a body and is never assembled. Directions in which a body cannot move (a hinge, a
 //! slider) have no part in C. A closed region has the null vector 1 only if no body feels it: the null vectors
 //! are the combinations c of regions with C^½ K c = 0 ([`Floating`]). Signs: forces act on the body, torques
-//! about its centre of mass. Checked by tests/bodies.rs.
+//! about its centre of mass. Checked by tests/bodies.
 
 use crate::linalg::LinearOperator;
 use crate::linalg::vector;

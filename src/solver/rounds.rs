@@ -13,7 +13,7 @@
 //! displaces. A guess more than twice too large would throw the body further off in each round, as that of a light ball
 //! which liquid only touches; so from the second round on f is what two rounds have shown, |Δd|² / Δd·ΔV, and the round
 //! that agreed best is kept. Grid and lattice both come here. Checked by `a_stone_on_the_floor_pushes_no_water` in
-//! tests/bodies.rs and `a_heavy_ball_comes_to_rest_on_the_floor_of_the_lattice` in tests/bcc.
+//! tests/bodies and `a_heavy_ball_comes_to_rest_on_the_floor_of_the_lattice` in tests/bcc.
 
 use crate::error::{Error, Result};
 use crate::math::Vec3;

@@ -24,7 +24,7 @@
 //! [`mprgp`] goes on, which always ends. The result is accepted when ‖φ + β‖, the violation that [`mprgp`]
 //! is stopped by, is below the tolerance.
 //!
-//! Checked on every cell by `liquid_leaves_a_ceiling_but_does_not_enter_it` in tests/bodies.rs.
+//! Checked on every cell by `liquid_leaves_a_ceiling_but_does_not_enter_it` in tests/bodies.
 
 use super::grid::{MacGrid, each_cell};
 use super::multigrid::{Multigrid, PressureSolve};
