@@ -2,7 +2,7 @@
 
 use super::{
     Amg, AmgParams, Csr, Ic0, Ic0Params, Identity, Jacobi, KrylovParams, Preconditioner, SolveInfo,
-    SymmetricGaussSeidel, cg, fgmres, minres,
+    SymmetricGaussSeidel, krylov,
 };
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -15,6 +15,17 @@ pub enum Method {
     Cg,
     Minres,
     Fgmres,
+}
+
+impl Method {
+    /// As in reports and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cg => "cg",
+            Self::Minres => "minres",
+            Self::Fgmres => "fgmres",
+        }
+    }
 }
 
 /// A preconditioner that can be built from the matrix alone.
@@ -65,10 +76,6 @@ impl Recipe {
         if a.column_count() != n {
             return Err(Error::invalid("solve", format!("{n} rows, {} columns", a.column_count())));
         }
-        match self.method {
-            Method::Cg => cg(a, m, b, x, params, cancel),
-            Method::Minres => minres(a, m, b, x, params, cancel),
-            Method::Fgmres => fgmres(a, m, b, x, params, cancel),
-        }
+        krylov(self.method, a, m, b, x, params, cancel)
     }
 }

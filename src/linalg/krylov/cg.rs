@@ -11,12 +11,10 @@
 //!
 //! With null vectors, b and every z are projected, so the iteration stays in the range of A.
 
-use super::{KrylovParams, Outcome, SolveInfo, StallWatch, check_finite, prepare, project};
-use crate::cancel::Cancel;
+use super::{Outcome, SolveInfo, StallWatch, System};
 use crate::error::Result;
-use crate::linalg::operator::{LinearOperator, Preconditioner};
+use crate::linalg::operator::LinearOperator;
 use crate::linalg::vector;
-use crate::linalg::{Method, dump};
 
 /// A loss of orthogonality |zₖ₊₁·rₖ| above this share of its Cauchy–Schwarz bound asks for the probe.
 const SUSPICIOUS: f64 = 0.05;
@@ -31,106 +29,68 @@ struct Vectors {
     q: Vec<f64>,
 }
 
-/// Solve A x = b, starting from the `x` given. See [`KrylovParams`] for when it stops.
-pub fn cg<A: LinearOperator + ?Sized>(
-    a: &A,
-    m: &mut dyn Preconditioner,
-    b: &[f64],
-    x: &mut [f64],
-    params: &KrylovParams,
-    cancel: &Cancel,
-) -> Result<SolveInfo> {
-    dump::watched(Method::Cg, a, b, x, params, |x| solve(a, m, b, x, params, cancel))
-}
-
-fn solve<A: LinearOperator + ?Sized>(
-    a: &A,
-    m: &mut dyn Preconditioner,
-    b: &[f64],
-    x: &mut [f64],
-    params: &KrylovParams,
-    cancel: &Cancel,
-) -> Result<SolveInfo> {
-    let info = |iterations, residual, outcome| SolveInfo { method: "cg", iterations, residual, outcome };
-    let Some((b, scale)) = prepare("cg", a.size(), b, x, params)? else {
-        return Ok(info(0, 0.0, Outcome::Converged));
-    };
-    let b = &b[..];
-    let n = b.len();
-    let mut v = Vectors { r: vec![0.0; n], z: vec![0.0; n], p: vec![0.0; n], q: vec![0.0; n] };
+pub(super) fn solve<A: LinearOperator + ?Sized>(system: &mut System<A>, x: &mut [f64]) -> Result<SolveInfo> {
+    let mut v = Vectors { r: system.zeros(), z: system.zeros(), p: system.zeros(), q: system.zeros() };
     let (mut iterations, mut previous) = (0, f64::INFINITY);
     // Each round starts from the true residual; a second one runs only if recurrence and truth part.
     loop {
-        a.residual(b, x, &mut v.r);
-        let residual = check_finite("cg", iterations, vector::norm(&v.r))? / scale;
-        if residual <= params.tolerance {
-            project(params, x);
-            return Ok(info(iterations, residual, Outcome::Converged));
+        system.residual(x, &mut v.r);
+        let residual = system.finite(iterations, vector::norm(&v.r))? / system.scale;
+        if residual <= system.params.tolerance {
+            system.project(x);
+            return Ok(system.ended(iterations, residual, Outcome::Converged));
         }
         if residual > 0.5 * previous {
-            project(params, x);
-            return Ok(info(iterations, residual, Outcome::Stalled));
+            system.project(x);
+            return Ok(system.ended(iterations, residual, Outcome::Stalled));
         }
         previous = residual;
-        let outcome = round(a, m, x, &mut v, scale, params, cancel, &mut iterations)?;
+        let outcome = round(system, x, &mut v, &mut iterations)?;
         if outcome != Outcome::Converged {
-            project(params, x);
-            a.residual(b, x, &mut v.r);
-            let residual = vector::norm(&v.r) / scale;
-            let outcome = if residual <= params.tolerance { Outcome::Converged } else { outcome };
-            return Ok(info(iterations, residual, outcome));
+            return Ok(system.settle(iterations, x, &mut v.r, outcome));
         }
     }
 }
 
 /// Iterate until the residual of the recurrence is small enough or something is wrong.
-#[allow(clippy::too_many_arguments)]
 fn round<A: LinearOperator + ?Sized>(
-    a: &A,
-    m: &mut dyn Preconditioner,
+    system: &mut System<A>,
     x: &mut [f64],
     v: &mut Vectors,
-    scale: f64,
-    params: &KrylovParams,
-    cancel: &Cancel,
     iterations: &mut usize,
 ) -> Result<Outcome> {
-    let precondition = |m: &mut dyn Preconditioner, r: &[f64], z: &mut [f64]| {
-        m.apply(r, z);
-        project(params, z);
-    };
-    precondition(m, &v.r, &mut v.z);
+    system.precondition(&v.r, &mut v.z);
     vector::copy(&v.z, &mut v.p);
-    let mut rz = check_finite("cg", *iterations, vector::dot(&v.r, &v.z))?;
-    let mut watch = StallWatch::new(vector::norm(&v.r), params.stall_iterations);
+    let mut rz = system.finite(*iterations, vector::dot(&v.r, &v.z))?;
+    let mut watch = StallWatch::new(vector::norm(&v.r), system.params.stall_iterations);
     watch.since = *iterations;
     loop {
         if rz <= 0.0 {
             return Ok(Outcome::Indefinite);
         }
-        if *iterations >= params.max_iterations {
+        if *iterations >= system.params.max_iterations {
             return Ok(Outcome::MaxIterations);
         }
-        cancel.check()?;
-        let pq = check_finite("cg", *iterations, a.apply_dot(&v.p, &mut v.q))?;
+        system.cancel.check()?;
+        let pq = system.finite(*iterations, system.a.apply_dot(&v.p, &mut v.q))?;
         if pq <= 0.0 {
             return Ok(Outcome::Indefinite);
         }
         let alpha = rz / pq;
-        let rr = check_finite("cg", *iterations, vector::step(alpha, &v.p, &v.q, x, &mut v.r))?;
+        let rr = system.finite(*iterations, vector::step(alpha, &v.p, &v.q, x, &mut v.r))?;
         *iterations += 1;
         let residual = rr.sqrt();
-        if residual <= params.tolerance * scale {
+        if residual <= system.goal() {
             return Ok(Outcome::Converged);
         }
         if watch.stalled(*iterations, residual) {
             return Ok(Outcome::Stalled);
         }
-        precondition(m, &v.r, &mut v.z);
+        system.precondition(&v.r, &mut v.z);
         let (new_rz, zq) = vector::dot2(&v.z, &v.r, &v.q);
-        let new_rz = check_finite("cg", *iterations, new_rz)?;
+        let new_rz = system.finite(*iterations, new_rz)?;
         let overlap = (new_rz + alpha * zq).abs();
-        if overlap > SUSPICIOUS * (rz * new_rz.max(0.0)).sqrt() && !is_symmetric(a, m, v) {
+        if overlap > SUSPICIOUS * (rz * new_rz.max(0.0)).sqrt() && !is_symmetric(system, v) {
             return Ok(Outcome::NotSymmetric);
         }
         vector::xpay(&v.z, -alpha * zq / rz, &mut v.p);
@@ -139,15 +99,15 @@ fn round<A: LinearOperator + ?Sized>(
 }
 
 /// Whether z·A p = p·A z and, for the preconditioner, r·M⁻¹q = q·M⁻¹r up to rounding.
-fn is_symmetric<A: LinearOperator + ?Sized>(a: &A, m: &mut dyn Preconditioner, v: &Vectors) -> bool {
+fn is_symmetric<A: LinearOperator + ?Sized>(system: &mut System<A>, v: &Vectors) -> bool {
     let alike = |left: f64, right: f64, bound: f64| (left - right).abs() <= ASYMMETRIC * bound;
     let mut w = vec![0.0; v.r.len()];
-    a.apply(&v.z, &mut w);
+    system.a.apply(&v.z, &mut w);
     let bound = vector::norm(&v.z) * vector::norm(&v.q);
     if !alike(vector::dot(&v.z, &v.q), vector::dot(&v.p, &w), bound) {
         return false;
     }
-    m.apply(&v.q, &mut w);
+    system.m.apply(&v.q, &mut w);
     let bound = vector::norm(&v.q) * vector::norm(&v.z);
     // A cycle that varies is not quite linear; only a gross difference counts for it.
     (vector::dot(&v.q, &v.z) - vector::dot(&v.r, &w)).abs() <= 0.3 * bound

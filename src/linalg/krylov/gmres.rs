@@ -4,12 +4,10 @@
 //! inner solve, a K-cycle), and the residual of the recurrence is the true one. After `restart` directions
 //! the basis is thrown away and the true residual is computed anew.
 
-use super::{KrylovParams, Outcome, SolveInfo, StallWatch, check_finite, prepare, project};
-use crate::cancel::Cancel;
+use super::{Outcome, SolveInfo, StallWatch, System};
 use crate::error::Result;
-use crate::linalg::operator::{LinearOperator, Preconditioner};
+use crate::linalg::operator::LinearOperator;
 use crate::linalg::vector;
-use crate::linalg::{Method, dump};
 
 /// The projected problem: R of the Hessenberg matrix, its rotations, and the right-hand side.
 #[derive(Default)]
@@ -56,39 +54,17 @@ impl Projected {
     }
 }
 
-/// Solve A x = b for any square A, starting from the `x` given.
-pub fn fgmres<A: LinearOperator + ?Sized>(
-    a: &A,
-    m: &mut dyn Preconditioner,
-    b: &[f64],
-    x: &mut [f64],
-    params: &KrylovParams,
-    cancel: &Cancel,
-) -> Result<SolveInfo> {
-    dump::watched(Method::Fgmres, a, b, x, params, |x| solve(a, m, b, x, params, cancel))
-}
-
-fn solve<A: LinearOperator + ?Sized>(
-    a: &A,
-    m: &mut dyn Preconditioner,
-    b: &[f64],
-    x: &mut [f64],
-    params: &KrylovParams,
-    cancel: &Cancel,
-) -> Result<SolveInfo> {
-    let info = |iterations, residual, outcome| SolveInfo { method: "fgmres", iterations, residual, outcome };
-    let Some((b, scale)) = prepare("fgmres", a.size(), b, x, params)? else {
-        return Ok(info(0, 0.0, Outcome::Converged));
-    };
+pub(super) fn solve<A: LinearOperator + ?Sized>(system: &mut System<A>, x: &mut [f64]) -> Result<SolveInfo> {
+    let params = system.params;
     let restart = params.restart.max(1);
-    let mut basis: Vec<Vec<f64>> = vec![vec![0.0; b.len()]];
+    let mut basis: Vec<Vec<f64>> = vec![system.zeros()];
     let mut directions: Vec<Vec<f64>> = Vec::new();
     let (mut iterations, mut watch) = (0, None::<StallWatch>);
     let mut previous = f64::INFINITY;
     loop {
-        a.residual(&b, x, &mut basis[0]);
-        let norm = check_finite("fgmres", iterations, vector::norm(&basis[0]))?;
-        let residual = norm / scale;
+        system.residual(x, &mut basis[0]);
+        let norm = system.finite(iterations, vector::norm(&basis[0]))?;
+        let residual = norm / system.scale;
         let watch = watch.get_or_insert_with(|| StallWatch::new(residual, params.stall_iterations));
         let done = if residual <= params.tolerance {
             Some(Outcome::Converged)
@@ -100,31 +76,30 @@ fn solve<A: LinearOperator + ?Sized>(
             None
         };
         if let Some(outcome) = done {
-            project(params, x);
-            return Ok(info(iterations, residual, outcome));
+            system.project(x);
+            return Ok(system.ended(iterations, residual, outcome));
         }
         previous = residual;
         vector::scale(1.0 / norm, &mut basis[0]);
         let mut projected = Projected::new(norm);
         for k in 0..restart.min(params.max_iterations - iterations) {
-            cancel.check()?;
+            system.cancel.check()?;
             iterations += 1;
             if directions.len() == k {
-                directions.push(vec![0.0; b.len()]);
-                basis.push(vec![0.0; b.len()]);
+                directions.push(system.zeros());
+                basis.push(system.zeros());
             }
-            m.apply(&basis[k], &mut directions[k]);
-            project(params, &mut directions[k]);
+            system.precondition(&basis[k], &mut directions[k]);
             let (known, rest) = basis.split_at_mut(k + 1);
-            a.apply(&directions[k], &mut rest[0]);
+            system.a.apply(&directions[k], &mut rest[0]);
             let mut h = orthogonalise(known, &mut rest[0]);
-            let length = check_finite("fgmres", iterations, vector::norm(&rest[0]))?;
+            let length = system.finite(iterations, vector::norm(&rest[0]))?;
             // What is left of a product that lies in the space is its rounding, whatever the unit of the matrix.
             let product = h.iter().fold(length * length, |sum, h| sum + h * h).sqrt();
             h.push(length);
             let estimate = projected.push(h);
             // A direction of length zero means that the space holds the solution.
-            if estimate <= params.tolerance * scale || length <= 1e-15 * product {
+            if estimate <= system.goal() || length <= 1e-15 * product {
                 break;
             }
             vector::scale(1.0 / length, &mut rest[0]);

@@ -7,12 +7,10 @@ mod cg;
 mod gmres;
 mod minres;
 
-pub use cg::cg;
-pub use gmres::fgmres;
-pub use minres::minres;
-
 use super::null_space::NullSpace;
-use super::vector;
+use super::operator::{LinearOperator, Preconditioner};
+use super::{Method, dump, vector};
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 
@@ -84,6 +82,64 @@ impl SolveInfo {
     }
 }
 
+/// Solve A x = b by a method, starting from the `x` given. See [`KrylovParams`] for when it stops.
+pub fn krylov<A: LinearOperator + ?Sized>(
+    method: Method,
+    a: &A,
+    m: &mut dyn Preconditioner,
+    b: &[f64],
+    x: &mut [f64],
+    params: &KrylovParams,
+    cancel: &Cancel,
+) -> Result<SolveInfo> {
+    dump::watched(method, a, b, x, params, |x| {
+        check_system(method.name(), a.size(), b, x, params)?;
+        let rounding = 1e-14 * vector::norm(b);
+        let mut b = Cow::Borrowed(b);
+        if let Some(space) = params.null_space {
+            space.project(b.to_mut());
+        }
+        let scale = vector::norm(&b);
+        let mut system = System { method: method.name(), a, m, b: &b, scale, params, cancel };
+        // Zero, or only rounding after projection.
+        if scale <= rounding.max(f64::MIN_POSITIVE) {
+            vector::fill(0.0, x);
+            return Ok(system.ended(0, 0.0, Outcome::Converged));
+        }
+        match method {
+            Method::Cg => cg::solve(&mut system, x),
+            Method::Minres => minres::solve(&mut system, x),
+            Method::Fgmres => gmres::solve(&mut system, x),
+        }
+    })
+}
+
+/// Methods by their names.
+macro_rules! methods {
+    ($($(#[$meaning:meta])* $name:ident is $method:expr;)*) => {$(
+        $(#[$meaning])*
+        pub fn $name<A: LinearOperator + ?Sized>(
+            a: &A,
+            m: &mut dyn Preconditioner,
+            b: &[f64],
+            x: &mut [f64],
+            params: &KrylovParams,
+            cancel: &Cancel,
+        ) -> Result<SolveInfo> {
+            krylov($method, a, m, b, x, params, cancel)
+        }
+    )*};
+}
+
+methods! {
+    /// [`krylov`] for symmetric positive definite, or singular but consistent, A and M.
+    cg is Method::Cg;
+    /// [`krylov`] for symmetric A; M must be positive definite.
+    minres is Method::Minres;
+    /// [`krylov`] for any square A; M may change from step to step.
+    fgmres is Method::Fgmres;
+}
+
 /// Check sizes and numbers of a system before a method starts.
 fn check_system(method: &str, n: usize, b: &[f64], x: &[f64], params: &KrylovParams) -> Result<()> {
     let invalid = |message: String| Err(Error::invalid(method, message));
@@ -105,44 +161,71 @@ fn check_system(method: &str, n: usize, b: &[f64], x: &[f64], params: &KrylovPar
     Ok(())
 }
 
-/// Check the system and make b compatible. None if b is zero, or only rounding after projection: then x ← 0.
-fn prepare<'a>(
-    method: &str,
-    n: usize,
+/// What a method works on: a system that was checked, with b in the range of A.
+struct System<'a, A: ?Sized> {
+    method: &'static str,
+    a: &'a A,
+    m: &'a mut dyn Preconditioner,
     b: &'a [f64],
-    x: &mut [f64],
-    params: &KrylovParams,
-) -> Result<Option<(Cow<'a, [f64]>, f64)>> {
-    check_system(method, n, b, x, params)?;
-    let rounding = 1e-14 * vector::norm(b);
-    let mut b = Cow::Borrowed(b);
-    if let Some(space) = params.null_space {
-        space.project(b.to_mut());
-    }
-    let scale = vector::norm(&b);
-    if scale <= rounding.max(f64::MIN_POSITIVE) {
-        vector::fill(0.0, x);
-        return Ok(None);
-    }
-    Ok(Some((b, scale)))
+    /// ‖b‖, not zero.
+    scale: f64,
+    params: &'a KrylovParams<'a>,
+    cancel: &'a Cancel,
 }
 
-/// Remove the null vectors, if there are any.
-fn project(params: &KrylovParams, v: &mut [f64]) {
-    if let Some(space) = params.null_space {
-        space.project(v);
+impl<A: LinearOperator + ?Sized> System<'_, A> {
+    fn zeros(&self) -> Vec<f64> {
+        vec![0.0; self.b.len()]
     }
-}
 
-/// An error if a reduction is not finite: matrix or preconditioner holds a bad number, or it overflowed.
-fn check_finite(method: &str, iteration: usize, value: f64) -> Result<f64> {
-    if value.is_finite() {
-        return Ok(value);
+    fn ended(&self, iterations: usize, residual: f64, outcome: Outcome) -> SolveInfo {
+        SolveInfo { method: self.method, iterations, residual, outcome }
     }
-    Err(Error::diverged(
-        method,
-        format!("a number that is not finite appeared in iteration {iteration}; look for one in the matrix"),
-    ))
+
+    /// The length that a residual must reach.
+    fn goal(&self) -> f64 {
+        self.params.tolerance * self.scale
+    }
+
+    /// Remove the null vectors, if there are any.
+    fn project(&self, v: &mut [f64]) {
+        if let Some(space) = self.params.null_space {
+            space.project(v);
+        }
+    }
+
+    /// z = M⁻¹r without null vectors.
+    fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
+        self.m.apply(r, z);
+        self.project(z);
+    }
+
+    /// r = b − A x.
+    fn residual(&self, x: &[f64], r: &mut [f64]) {
+        self.a.residual(self.b, x, r);
+    }
+
+    /// The end of a method that stopped for some reason: what it reached counts.
+    fn settle(&self, iterations: usize, x: &mut [f64], r: &mut [f64], outcome: Outcome) -> SolveInfo {
+        self.project(x);
+        self.residual(x, r);
+        let residual = vector::norm(r) / self.scale;
+        let outcome = if residual <= self.params.tolerance { Outcome::Converged } else { outcome };
+        self.ended(iterations, residual, outcome)
+    }
+
+    /// An error if a reduction is not finite: matrix or preconditioner holds a bad number, or it overflowed.
+    fn finite(&self, iteration: usize, value: f64) -> Result<f64> {
+        if value.is_finite() {
+            return Ok(value);
+        }
+        Err(Error::diverged(
+            self.method,
+            format!(
+                "a number that is not finite appeared in iteration {iteration}; look for one in the matrix"
+            ),
+        ))
+    }
 }
 
 /// Notices when the residual has stopped falling.
