@@ -278,9 +278,9 @@ pub const MNS_GEOMETRY_BODY: i32 = 2;
 /// sample, or else one surface is blended into the other. Before the first sample the object moves there from
 /// the mesh that it has now, so that one sample a frame will do; after the last it stands still, as it does with
 /// one sample at or before the present frame. The object's own transform stays. Send samples for the frame to come
-/// before each step to feed an animated character, and what is painted on it. A sample without triangles is an object that is not there: as the
-/// first one it takes the object away until it is sent again, as a later one it ends the list. Saved states do not hold
-/// geometry: send it again after a load.
+/// before each step to feed an animated character, and what is painted on it. A sample without triangles is an object
+/// that is not there: as the first one it takes the object away until it is sent again, as a later one it ends the list.
+/// Saved states do not hold geometry: send it again after a load.
 /// A body moves by itself: it takes one sample, a closed mesh, which holds at once whatever its frame. It stays where it
 /// is and every point goes on as it moved; inertia follows from the mesh, and mass too where the scene gives a density.
 /// Errors: INVALID (no object has this name, frames do not rise), GEOMETRY (the message names the defect). After an error
