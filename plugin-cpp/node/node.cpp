@@ -11,12 +11,7 @@ namespace {
 /// The attributes of a mesh for the library, borrowed.
 std::vector<mns_attribute> borrowed(const Mesh &mesh) {
     std::vector<mns_attribute> all;
-    for (const Attribute &a : mesh.attributes) {
-        mns_attribute one = detail::sized<mns_attribute>();
-        one.name = a.name.c_str();
-        one.values = meniscus::array(a.floats, a.width);
-        all.push_back(one);
-    }
+    for (const Attribute &a : mesh.attributes) all.push_back(meniscus::attribute(a.name.c_str(), a.floats, a.width));
     return all;
 }
 
