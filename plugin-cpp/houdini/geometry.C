@@ -88,7 +88,7 @@ std::vector<Attribute> carried(const GU_Detail &detail, const std::vector<GA_Off
         all.push_back(std::move(one));
     }
     if (only) return all;
-    for (auto it = detail.pointGroups().beginTraverse(); !it.atEnd(); ++it) {
+    for (GA_GroupTable::iterator<GA_PointGroup> it = detail.pointGroups().beginTraverse(); !it.atEnd(); ++it) {
         const GA_PointGroup *group = it.group();
         if (group->isInternal()) continue;
         Attribute one;

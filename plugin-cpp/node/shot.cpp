@@ -370,6 +370,8 @@ void Shot::write_liquid(Json &scene, Host &host, const Placed &placed) const {
         made["name"] = Json(name);
         made["density"] = density;
         made["viscosity"] = Json(own);
+        // Which is where can then be seen on the surface.
+        scene.at("outputs.attributes[0]") = Json("viscosity");
     }
     scene.at(place(placed) + ".liquid") = Json(name);
 }

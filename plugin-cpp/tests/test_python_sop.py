@@ -183,7 +183,9 @@ class PythonSop(unittest.TestCase):
 
         sop = node(paddle=False)
         sop._inputs = [fake_hou.Input(thick)]
-        found = cook(sop, 1006).positions
+        cooked = cook(sop, 1006)
+        found = cooked.positions
+        self.assertGreater(cooked.attributes["viscosity"][found[:, 0] > 0.34].min(), 50)
         self.assertGreater(found[found[:, 0] > 0.34][:, 1].max(), found[found[:, 0] < 0.06][:, 1].max() + 0.02)
         # A collider's friction is painted if it is on points, and a density is on the detail of a body.
         work = meniscus_sop.Cook(sop, fake_hou.Session())

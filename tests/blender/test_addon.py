@@ -332,6 +332,7 @@ class AddOn(unittest.TestCase):
         source.data.attributes.new("heat", "FLOAT", "POINT").data[0].value = 7.0
         scene = exported().scene
         self.assertEqual(scene["emitters"][0]["liquid"], "liquid 2")
+        self.assertEqual(scene["outputs"]["attributes"], ["viscosity"])
         self.assertEqual([q["viscosity"] for q in scene["liquids"]], [0.001002, 5.0])
         self.assertEqual(scene["liquids"][1]["density"], scene["liquids"][0]["density"])
         mesh = (FOLDER / "exported" / scene["emitters"][0]["shape"]["mesh"]["file"]).read_bytes()

@@ -393,6 +393,8 @@ class Cook:
             if found is None:
                 found = {"name": f"liquid {len(liquids) + 1}", "density": liquids[0]["density"], "viscosity": own}
                 liquids.append(found)
+                # Which is where can then be seen on the surface.
+                scene.setdefault("outputs", {})["attributes"] = ["viscosity"]
             entry["liquid"] = found["name"]
 
     def send(self, simulation, first, last):

@@ -188,22 +188,25 @@ public:
     UT_StringHolder name;
     std::set<GA_Offset> members;
 };
-class GA_PointGroupTable {
+class GA_GroupTable {
 public:
-    class iterator {
+    template <class Group> class iterator {
     public:
-        explicit iterator(const std::map<std::string, GA_PointGroup> &all) : at(all.begin()), end(all.end()) {}
+        explicit iterator(const std::map<std::string, Group> &all) : at(all.begin()), end(all.end()) {}
         bool atEnd() const { return at == end; }
         iterator &operator++() {
             ++at;
             return *this;
         }
-        const GA_PointGroup *group() const { return &at->second; }
+        const Group *group() const { return &at->second; }
 
     private:
-        std::map<std::string, GA_PointGroup>::const_iterator at, end;
+        typename std::map<std::string, Group>::const_iterator at, end;
     };
-    iterator beginTraverse() const { return iterator(all); }
+};
+class GA_PointGroupTable {
+public:
+    GA_GroupTable::iterator<GA_PointGroup> beginTraverse() const { return GA_GroupTable::iterator<GA_PointGroup>(all); }
     std::map<std::string, GA_PointGroup> all;
 };
 class GA_Detail {
