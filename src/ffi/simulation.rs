@@ -135,11 +135,17 @@ unsafe fn attributes(
         let name = unsafe { text(given.name, "attribute name") }?;
         let what = format!("{mesh}: attribute {name}");
         if !is_attribute_name(name) || all.iter().any(|a| a.name == name) {
-            return Err(Fault::invalid(&what, "a name is made of at most 64 letters, digits and _, and given once"));
+            return Err(Fault::invalid(
+                &what,
+                "a name is made of at most 64 letters, digits and _, and given once",
+            ));
         }
         let width = given.values.width;
         if given.values.count != points || !(1..=4).contains(&width) {
-            let message = format!("{} elements of {width} numbers; there must be {points} of 1 to 4", given.values.count);
+            let message = format!(
+                "{} elements of {width} numbers; there must be {points} of 1 to 4",
+                given.values.count
+            );
             return Err(Fault::invalid(&what, message));
         }
         // SAFETY: the caller's promise.

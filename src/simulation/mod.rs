@@ -153,7 +153,8 @@ impl Simulation {
             let paints: Vec<Paint> = (regions.iter().zip(&scene.initial))
                 .map(|(r, v)| Paint::new(&columns, &r.0, &v.attributes, frame as f64))
                 .collect();
-            world.painted = [paints.iter().map(Paint::thickest).fold(0.0, f64::max), poured_thickest(&sources)];
+            world.painted =
+                [paints.iter().map(Paint::thickest).fold(0.0, f64::max), poured_thickest(&sources)];
             let solids = solids_at(&scene, &world, &bodies, frame as f64)?;
             let liquid = start(&scene, &solids, &regions, &paints, columns.clone(), sources.len())?;
             let volume = liquid.amount().volume;
