@@ -554,12 +554,12 @@ class AddOn(unittest.TestCase):
     def test_09b_what_is_painted_rough_holds_water(self):
         import meniscus
 
-        # Water slides over a floor; the vertex group of its vertices is the friction.
+        # A sheet of water, two cells thick, slides over a floor; the vertex group of its vertices is the friction.
         bpy.ops.mesh.primitive_cube_add(size=1, location=(0, 0, 0.02), scale=(0.3, 0.3, 0.04))
         floor = bpy.context.object
         bpy.ops.meniscus.set_role(role="OBSTACLE")
         floor.meniscus.collider.wall = "slide"
-        bpy.ops.mesh.primitive_cube_add(size=0.06, location=(-0.06, 0, 0.07), scale=(1, 3, 1))
+        bpy.ops.mesh.primitive_cube_add(size=0.06, location=(-0.06, 0, 0.048), scale=(1, 3, 0.27))
         block = bpy.context.object
         bpy.ops.meniscus.set_role(role="LIQUID")
         block.meniscus.source.source_velocity = (1, 0, 0)
