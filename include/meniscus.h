@@ -246,6 +246,23 @@ typedef struct mns_lattice_solve_options {
  */
 typedef void (*mns_log_callback)(void *user, int32_t level, const char *message);
 
+/*
+ Named numbers at the points of a mesh. Of a source, liquid takes the value of the nearest point of the mesh when it comes
+ in and carries it: `viscosity` in Pa·s is how thick it is, every other name comes out again as surface.NAME and
+ particle.NAME. Of a collider, `friction` from 0 to 1 goes before the scene's. Which names are carried is settled when the
+ simulation is created, by the meshes that its sources have then.
+ */
+typedef struct mns_attribute {
+    /* sizeof(mns_attribute). */
+    uint32_t struct_size;
+    /* 0. */
+    uint32_t reserved;
+    /* At most 64 letters, digits and _. */
+    const char *name;
+    /* One element for each point, of 1 to 4 numbers of any type; NaN where a point has no value of its own. */
+    struct mns_array values;
+} mns_attribute;
+
 /* A mesh in memory for a scene that asks for a file of this name. */
 typedef struct mns_named_mesh {
     /* sizeof(mns_named_mesh). */
@@ -258,6 +275,10 @@ typedef struct mns_named_mesh {
     struct mns_array positions;
     /* Triangles, 3 indices each, counter-clockwise seen from outside. */
     struct mns_array triangles;
+    /* What its points carry; may be NULL if attribute_count is 0. */
+    const struct mns_attribute *attributes;
+    /* Number of attributes. */
+    size_t attribute_count;
 } mns_named_mesh;
 
 /* What the host decides. Fill with mns_settings_init, then change what you like; zero is the default. */
@@ -334,6 +355,13 @@ typedef struct mns_mesh_sample {
     struct mns_array velocities;
     /* Triangles, 3 indices each. They may differ from sample to sample. */
     struct mns_array triangles;
+    /*
+     What its points carry; between two samples with the same triangles values go from one to the other. May be NULL
+     if attribute_count is 0.
+     */
+    const struct mns_attribute *attributes;
+    /* Number of attributes. */
+    size_t attribute_count;
 } mns_mesh_sample;
 
 /* How a frame went. Set struct_size before the call. */
@@ -639,9 +667,9 @@ mns_result mns_simulation_interrupt(const struct mns_simulation *simulation);
  sample, or else one surface is blended into the other. Before the first sample the object moves there from
  the mesh that it has now, so that one sample a frame will do; after the last it stands still, as it does with
  one sample at or before the present frame. The object's own transform stays. Send samples for the frame to come
- before each step to feed an animated character. A sample without triangles is an object that is not there: as the
- first one it takes the object away until it is sent again, as a later one it ends the list. Saved states do not hold
- geometry: send it again after a load.
+ before each step to feed an animated character, and what is painted on it. A sample without triangles is an object
+ that is not there: as the first one it takes the object away until it is sent again, as a later one it ends the list.
+ Saved states do not hold geometry: send it again after a load.
  A body moves by itself: it takes one sample, a closed mesh, which holds at once whatever its frame. It stays where it
  is and every point goes on as it moved; inertia follows from the mesh, and mass too where the scene gives a density.
  Errors: INVALID (no object has this name, frames do not rise), GEOMETRY (the message names the defect). After an error

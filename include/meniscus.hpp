@@ -158,11 +158,20 @@ template <class T> mns_array array(const std::vector<T> &values, int width = 1) 
     return array(values.data(), values.size() / static_cast<std::size_t>(width), width);
 }
 
+/// Named numbers at the points of a mesh, `width` to a point; name and numbers must live until the call returns.
+template <class T> mns_attribute attribute(const char *name, const std::vector<T> &values, int width = 1) {
+    mns_attribute a = detail::sized<mns_attribute>();
+    a.name = name;
+    a.values = array(values, width);
+    return a;
+}
+
 /// Returns true to go on, false to cancel.
 using Progress = std::function<bool(const mns_progress &)>;
 
-/// A mesh at one time: positions x y z x y z ..., triangles a b c a b c ..., and where triangles change from sample
-/// to sample perhaps velocities. The vectors must live until set_geometry returns.
+/// A mesh at one time: positions x y z x y z ..., triangles a b c a b c ..., where triangles change from sample
+/// to sample perhaps velocities, and what is painted on it, as attributes.push_back(attribute("heat", values)). The vectors
+/// must live until set_geometry returns.
 struct MeshSample {
     MeshSample(double at, const std::vector<double> &points, const std::vector<uint32_t> &corners)
         : frame(at), positions(&points), triangles(&corners), velocities(nullptr) {}
@@ -173,6 +182,7 @@ struct MeshSample {
     const std::vector<double> *positions;
     const std::vector<uint32_t> *triangles;
     const std::vector<double> *velocities;
+    std::vector<mns_attribute> attributes;
 };
 
 /// A running simulation.
@@ -254,6 +264,8 @@ public:
             row.positions = array(*s.positions, 3);
             row.triangles = array(*s.triangles, 3);
             if (s.velocities) row.velocities = array(*s.velocities, 3);
+            row.attributes = s.attributes.data();
+            row.attribute_count = s.attributes.size();
             rows.push_back(row);
         }
         check(mns_simulation_set_geometry(handle_, kind, name.c_str(), rows.data(), rows.size()));

@@ -4,7 +4,7 @@ use meniscus::error::{Error, Result};
 use meniscus::geometry::{Attribute, TriMesh};
 use meniscus::math::Vec3;
 use meniscus::scene::Scene;
-use meniscus::simulation::{Settings, Simulation};
+use meniscus::simulation::{GeometryOf, Settings, Simulation};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -119,6 +119,114 @@ fn liquid_is_thick_where_its_mesh_was_painted_thick() {
     // In a fifth of a second the thin end runs a few box lengths, the thick end stands.
     assert!(0.16 - low < 0.01, "{low}");
     assert!(high - 0.32 > 0.08, "{high}");
+}
+
+/// A jet along x from a box whose mesh is sent by the host, painted with `heat` at its two ends, and with a name that came
+/// too late. At frame f the paint is 10 f at the back and 10 f + 5 at the front.
+fn jet() -> (Value, impl Fn(f64) -> TriMesh) {
+    let scene = json!({"meniscus": 1, "frames": [0, 20], "fps": 50, "gravity": [0, 0, 0],
+        "domain": {"min": [0, 0, 0], "max": [0.3, 0.16, 0.16], "sides": {"x_max": "open"}},
+        "resolution": {"cell": 0.02}, "outputs": {"attributes": ["age"]}, "liquids": [{"name": "w"}],
+        "emitters": [{"name": "tap", "shape": {"mesh": {"file": "tap"}}, "velocity": [0.5, 0, 0]}]});
+    let mesh = |frame: f64| {
+        let mut mesh = TriMesh::cuboid(Vec3::new(0.02, 0.04, 0.04), Vec3::new(0.06, 0.12, 0.12));
+        let of = |x: &Vec3| (10.0 * frame + if x.x > 0.04 { 5.0 } else { 0.0 }) as f32;
+        let data: Vec<f32> = mesh.positions.iter().map(of).collect();
+        if frame > 0.0 {
+            mesh.attributes.push(Attribute { name: "late".into(), width: 1, data: data.clone() });
+        }
+        mesh.attributes.push(Attribute { name: "heat".into(), width: 1, data });
+        mesh
+    };
+    (scene, mesh)
+}
+
+#[test]
+fn paint_that_changes_with_the_frame_is_carried_from_the_moment_at_which_liquid_comes_in() {
+    let (scene, mesh) = jet();
+    let feed = |sim: &mut Simulation, frame: i64, until: i64| {
+        let samples = (frame..=until).map(|f| (f as f64, mesh(f as f64))).collect();
+        sim.set_geometry(GeometryOf::Emitter, "tap", samples).unwrap();
+    };
+    let mut sim = build(&scene, Some(&mesh(0.0))).unwrap();
+    let mut saved = Vec::new();
+    for frame in 0..10 {
+        if frame == 6 {
+            saved = sim.save();
+        }
+        feed(&mut sim, frame, frame + 1);
+        advance(&mut sim, 1);
+    }
+    let all = sim.particle_attributes();
+    assert!(all.iter().all(|a| a.name != "late"));
+    let ((_, age), (_, heat)) = (column(&all, "age"), column(&all, "heat"));
+    let came: Vec<f64> = age.iter().map(|a| 10.0 * 50.0 * (0.2 - f64::from(*a))).collect();
+    for (came, heat) in came.iter().zip(&heat) {
+        // Up to 5 along the box, and the age of a substep: a frame of 10.
+        let late = f64::from(*heat) - came;
+        assert!((-10.1..5.1 + 10.1).contains(&late), "{heat}, came in at {came}");
+    }
+    assert!(came.iter().fold(0.0f64, |m, c| m.max(*c)) > 80.0);
+    // Along the jet the front is the older liquid: it is cooler.
+    let at = |low: f64, high: f64| {
+        let within = sim.particles().position.iter().zip(&heat).filter(|(x, _)| (low..high).contains(&x.x));
+        let (sum, count) = within.fold((0.0, 0), |(s, n), (_, h)| (s + f64::from(*h), n + 1));
+        sum / f64::from(count)
+    };
+    assert!(at(0.06, 0.08) > at(0.1, 0.12) + 20.0, "{} {}", at(0.06, 0.08), at(0.1, 0.12));
+    // A state that is loaded among the meshes of its frame goes on to the same bits.
+    let mut again = build(&scene, Some(&mesh(0.0))).unwrap();
+    feed(&mut again, 5, 6);
+    again.load(&saved).unwrap();
+    for frame in 6..10 {
+        feed(&mut again, frame, frame + 1);
+        advance(&mut again, 1);
+    }
+    assert_eq!(again.save(), sim.save());
+}
+
+#[test]
+fn water_slides_on_where_a_floor_is_smooth_and_stops_where_it_was_painted_rough() {
+    let scene = json!({"meniscus": 1, "frames": [0, 20], "fps": 50,
+        "domain": {"min": [0, 0, 0], "max": [0.64, 0.16, 0.32]}, "resolution": {"cell": 0.02},
+        "liquids": [{"name": "w"}],
+        "initial": [{"shape": {"box": {"min": [0.04, 0.04, 0.0], "max": [0.2, 0.08, 0.32]}}, "velocity": [1, 0, 0]}],
+        "colliders": [{"name": "floor", "wall": "slide", "shape": {"mesh": {"file": "floor"}}}]});
+    // Two boxes side by side, with a friction of their own each.
+    let floor = |left: f32, right: f32| {
+        let mut mesh = TriMesh::cuboid(Vec3::new(-0.1, -0.04, -0.1), Vec3::new(0.74, 0.04, 0.16));
+        mesh.append(&TriMesh::cuboid(Vec3::new(-0.1, -0.04, 0.16), Vec3::new(0.74, 0.04, 0.42)));
+        let data = (0..mesh.positions.len()).map(|v| if v < 8 { left } else { right }).collect();
+        mesh.attributes.push(Attribute { name: "friction".into(), width: 1, data });
+        mesh
+    };
+    // How far the water near the two sides has come on average.
+    let ends = |sim: &Simulation| {
+        let mean = |side: &dyn Fn(f64) -> bool| {
+            let own: Vec<f64> = sim.particles().position.iter().filter(|x| side(x.z)).map(|x| x.x).collect();
+            own.iter().sum::<f64>() / own.len() as f64
+        };
+        [mean(&|z| z < 0.08), mean(&|z| z > 0.24)]
+    };
+    let run = |mesh: &TriMesh, friction: f64| {
+        let mut scene = scene.clone();
+        scene["colliders"][0]["friction"] = json!(friction);
+        let mut sim = build(&scene, Some(mesh)).unwrap();
+        advance(&mut sim, 8);
+        ends(&sim)
+    };
+    let none = f32::NAN;
+    let ([held, free], smooth, rough) =
+        (run(&floor(0.5, 0.0), 0.25), run(&floor(0.0, 0.0), 0.25), run(&floor(0.5, none), 0.5));
+    // Painted evenly it is the number of the scene, which also holds where nothing is painted.
+    let mut plain = floor(0.0, 0.0);
+    plain.attributes.clear();
+    for (painted, given) in [(smooth, run(&plain, 0.0)), (rough, run(&plain, 0.5))] {
+        assert!((0..2).all(|i| (painted[i] - given[i]).abs() < 1e-9), "{painted:?} {given:?}");
+    }
+    // In 0.16 s water without friction comes 0.16 m, from a mean of 0.12 m.
+    assert!(smooth[1] > 0.25 && rough[0] < smooth[0] - 0.02, "{smooth:?} {rough:?}");
+    assert!(free - held > 0.5 * (smooth[1] - rough[0]), "{held} {free} {smooth:?} {rough:?}");
 }
 
 #[test]

@@ -155,7 +155,15 @@ static const char *theDsFile = R"THEDSFILE(
             type    float
             default { "-1" }
             range   { -1! 100 }
-            help    "Viscosity of the liquid of this source; -1 for that of the whole scene. Liquids of several viscosities mix where they meet. Unit: Pa.s. Cost: As viscosity of the whole scene. When: For three chocolates from three spouts. It is read at the start frame; the simulator Tetrahedra has one liquid."
+            help    "Viscosity of the liquid of this source; -1 for that of the whole scene. Liquids of several viscosities mix where they meet. Painted on points it varies within the source, and may be animated. Unit: Pa.s. Cost: As viscosity of the whole scene. When: For three chocolates from three spouts. On a whole piece it is read at the start frame; Tetrahedra take the mean of what is painted."
+        }
+        parm {
+            name    "carry"
+            cppname "Carry"
+            label   "Carried Attributes"
+            type    string
+            default { "*" }
+            help    "Which point attributes and point groups of the sources the liquid takes along to its surface and particles: names with * and ?, and ^ before what is not wanted, as * ^rest. Cost: Four bytes a particle for each number, and narrow band is off if there are any. When: To leave out what no shader asks for; empty for none. A painted viscosity is always taken."
         }
         parm {
             name    "rate"
@@ -211,7 +219,7 @@ static const char *theDsFile = R"THEDSFILE(
             type    float
             default { "0" }
             range   { 0! 1! }
-            help    "Share of the sliding velocity that the wall takes away, from 0 (ice) to 1. Cost: Nothing. When: For liquid that runs too freely over a rough solid."
+            help    "Share of the sliding velocity that the wall takes away, from 0 (ice) to 1. Cost: Nothing. When: For liquid that runs too freely over a rough solid; paint it on points where only a part is rough."
         }
         parm {
             name    "container"

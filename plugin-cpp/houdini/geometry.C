@@ -1,5 +1,7 @@
 #include "geometry.h"
 
+#include <GA/GA_AttributeDict.h>
+#include <GA/GA_ElementGroup.h>
 #include <GA/GA_Handle.h>
 #include <GEO/GEO_PolyCounts.h>
 #include <GU/GU_DetailHandle.h>
@@ -9,13 +11,23 @@
 #include <UT/UT_Matrix3.h>
 #include <UT/UT_Vector3.h>
 
+#include <cstring>
+
 using namespace meniscus::node;
+
+/// Groups are carried under this name.
+static const std::string group_prefix = "group_";
 
 static_assert(sizeof(UT_Vector3) == 3 * sizeof(float), "points are handed over as blocks");
 
 namespace {
 
-/// A number of the table from the first place that has it: point (averaged), primitive (the first), detail.
+/// Whether values on points are painted: handed over point by point.
+bool is_painted(const Row &row) {
+    return (row.of == Of::Source && std::strcmp(row.attribute, "viscosity") == 0) || (row.of == Of::Collider && std::strcmp(row.attribute, "friction") == 0);
+}
+
+/// A number of the table from the first place that has it: primitive (the first), point (averaged), detail.
 bool own_number(const GU_Detail &detail, const Row &row, GA_Offset prim, const std::vector<GA_Offset> &points, Value &value) {
     if (row.width() == 3) {
         const GA_ROHandleV3 on_points(&detail, GA_ATTRIB_POINT, row.attribute);
@@ -34,6 +46,7 @@ bool own_number(const GU_Detail &detail, const Row &row, GA_Offset prim, const s
     if (on_prims.isValid()) {
         value.x[0] = on_prims.get(prim);
     } else if (on_points.isValid() && !points.empty()) {
+        if (is_painted(row)) return false;
         for (GA_Offset p : points) value.x[0] += double(on_points.get(p)) / double(points.size());
     } else if (on_detail.isValid()) {
         value.x[0] = on_detail.get(GA_Offset(0));
@@ -52,6 +65,38 @@ bool own_word(const GU_Detail &detail, const Row &row, GA_Offset prim, Value &va
     for (const char *const *item = row.items; item && *item; ++item)
         if (value.text == *item) return true;
     return false;
+}
+
+/// What the points of a piece carry, by the names of the detail's numbers; groups are 1 for members, 0 for others, and called
+/// group_NAME.
+std::vector<Attribute> carried(const GU_Detail &detail, const std::vector<GA_Offset> &points, const char *only) {
+    std::vector<Attribute> all;
+    const GA_AttributeDict &given = detail.getAttributeDict(GA_ATTRIB_POINT);
+    for (GA_AttributeDict::iterator it = given.begin(GA_SCOPE_PUBLIC); !it.atEnd(); ++it) {
+        const GA_Attribute *attribute = it.attrib();
+        const GA_StorageClass kind = attribute->getStorageClass();
+        const int width = attribute->getTupleSize();
+        const GA_ROHandleF values(attribute);
+        if ((kind != GA_STORECLASS_FLOAT && kind != GA_STORECLASS_INT) || width < 1 || width > 4 || !values.isValid()) continue;
+        Attribute one;
+        one.name = attribute->getName().c_str();
+        one.width = width;
+        if (one.name == "P" || one.name == "v" || (only && one.name != only)) continue;
+        one.floats.reserve(points.size() * std::size_t(width));
+        for (GA_Offset p : points)
+            for (int c = 0; c < width; ++c) one.floats.push_back(values.get(p, c));
+        all.push_back(std::move(one));
+    }
+    if (only) return all;
+    for (GA_GroupTable::iterator<GA_PointGroup> it = detail.pointGroups().beginTraverse(); !it.atEnd(); ++it) {
+        const GA_PointGroup *group = it.group();
+        if (group->isInternal()) continue;
+        Attribute one;
+        one.name = group_prefix + group->getName().c_str();
+        for (GA_Offset p : points) one.floats.push_back(group->containsOffset(p) ? 1.0f : 0.0f);
+        all.push_back(std::move(one));
+    }
+    return all;
 }
 
 /// A piece while it is being read.
@@ -103,29 +148,29 @@ void set_block(GU_Detail &detail, const char *name, GA_Offset start, const std::
     handle.setBlock(start, GA_Size(values.size() / 3), reinterpret_cast<const UT_Vector3 *>(values.data()));
 }
 
-/// An attribute of any name: three floats are a vector, other widths have one attribute for each number.
+/// An attribute of any name: three floats are a vector; a group of points is one again, where most of the liquid belongs to it.
 void set_attribute(GU_Detail &detail, GA_Offset start, const Attribute &attribute) {
     const std::size_t width = std::size_t(attribute.width < 1 ? 1 : attribute.width);
+    if (attribute.name.compare(0, group_prefix.size(), group_prefix) == 0 && width == 1) {
+        const std::string name = attribute.name.substr(group_prefix.size());
+        GA_PointGroup *group = detail.findPointGroup(name.c_str());
+        if (!group) group = detail.newPointGroup(name.c_str());
+        for (std::size_t i = 0; i < attribute.floats.size(); ++i)
+            if (attribute.floats[i] > 0.5f) group->addOffset(start + GA_Offset(i));
+        return;
+    }
     if (width == 3 && !attribute.floats.empty()) return set_block(detail, attribute.name.c_str(), start, attribute.floats);
-    for (std::size_t c = 0; c < width; ++c) {
-        const std::string name = width == 1 ? attribute.name : attribute.name + std::to_string(c);
-        const auto column = [&](const auto &values) {
-            auto one = values;
-            if (width == 1) return one;
-            one.resize(values.size() / width);
-            for (std::size_t i = 0; i < one.size(); ++i) one[i] = values[i * width + c];
-            return one;
-        };
-        if (!attribute.floats.empty()) {
-            const auto values = column(attribute.floats);
-            if (!GA_RWHandleF(&detail, GA_ATTRIB_POINT, name.c_str()).isValid()) detail.addFloatTuple(GA_ATTRIB_POINT, name.c_str(), 1);
-            GA_RWHandleF(&detail, GA_ATTRIB_POINT, name.c_str()).setBlock(start, GA_Size(values.size()), values.data());
-        } else if (!attribute.integers.empty()) {
-            const auto values = column(attribute.integers);
-            if (!GA_RWHandleID(&detail, GA_ATTRIB_POINT, name.c_str()).isValid())
-                detail.addTuple(GA_STORE_INT64, GA_ATTRIB_POINT, name.c_str(), 1);
-            GA_RWHandleID(&detail, GA_ATTRIB_POINT, name.c_str()).setBlock(start, GA_Size(values.size()), values.data());
-        }
+    const char *name = attribute.name.c_str();
+    if (!attribute.floats.empty()) {
+        if (!GA_RWHandleF(&detail, GA_ATTRIB_POINT, name).isValid()) detail.addFloatTuple(GA_ATTRIB_POINT, name, int(width));
+        GA_RWHandleF values(&detail, GA_ATTRIB_POINT, name);
+        if (width == 1) return values.setBlock(start, GA_Size(attribute.floats.size()), attribute.floats.data());
+        for (std::size_t i = 0; i < attribute.floats.size(); ++i) values.set(start + GA_Offset(i / width), int(i % width), attribute.floats[i]);
+    } else if (!attribute.integers.empty()) {
+        if (!GA_RWHandleID(&detail, GA_ATTRIB_POINT, name).isValid()) detail.addTuple(GA_STORE_INT64, GA_ATTRIB_POINT, name, int(width));
+        GA_RWHandleID values(&detail, GA_ATTRIB_POINT, name);
+        if (width == 1) return values.setBlock(start, GA_Size(attribute.integers.size()), attribute.integers.data());
+        for (std::size_t i = 0; i < attribute.integers.size(); ++i) values.set(start + GA_Offset(i / width), int(i % width), attribute.integers[i]);
     }
 }
 
@@ -190,6 +235,8 @@ std::vector<Object> read_pieces(const GU_Detail &detail, const char *fallback, O
                                            : own_number(detail, row, piece.prim, piece.points, value);
             if (own) piece.object.own[row.name] = value;
         }
+        // What nobody can paint on is not read.
+        if (of != Of::Body) piece.object.mesh.attributes = carried(detail, piece.points, of == Of::Collider ? "friction" : nullptr);
         objects.push_back(std::move(piece.object));
     }
     return objects;

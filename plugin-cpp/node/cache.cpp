@@ -33,7 +33,12 @@ uint64_t hash_bytes(const void *data, std::size_t size, uint64_t seed) {
 uint64_t hash_mesh(const Mesh &mesh, uint64_t seed) {
     seed = hash_bytes(mesh.points.data(), 4 * mesh.points.size(), seed);
     seed = hash_bytes(mesh.triangles.data(), 4 * mesh.triangles.size(), seed);
-    return hash_bytes(mesh.velocities.data(), 4 * mesh.velocities.size(), seed);
+    seed = hash_bytes(mesh.velocities.data(), 4 * mesh.velocities.size(), seed);
+    for (const Attribute &a : mesh.attributes) {
+        seed = hash_bytes(a.name.data(), a.name.size(), seed + std::uint64_t(a.width));
+        seed = hash_bytes(a.floats.data(), 4 * a.floats.size(), seed);
+    }
+    return seed;
 }
 
 namespace {

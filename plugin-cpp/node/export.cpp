@@ -14,13 +14,20 @@ void write_mesh(const std::string &path, const Mesh &mesh) {
     std::string out = "ply\nformat binary_little_endian 1.0\nelement vertex " + std::to_string(points) +
                       "\nproperty float x\nproperty float y\nproperty float z\n";
     if (moves) out += "property float vx\nproperty float vy\nproperty float vz\n";
+    std::size_t row = moves ? 24 : 12;
+    for (const Attribute &a : mesh.attributes)
+        for (int c = 0; c < a.width; ++c, row += 4) out += "property float " + a.name + (a.width > 1 ? "_" + std::to_string(c) : "") + "\n";
     out += "element face " + std::to_string(triangles) + "\nproperty list uchar uint vertex_indices\nend_header\n";
     std::size_t at = out.size();
-    const std::size_t row = moves ? 24 : 12;
     out.resize(at + points * row + triangles * 13);
-    for (std::size_t i = 0; i < points; ++i, at += row) {
-        std::memcpy(&out[at], &mesh.points[3 * i], 12);
-        if (moves) std::memcpy(&out[at + 12], &mesh.velocities[3 * i], 12);
+    for (std::size_t i = 0; i < points; ++i) {
+        const auto put = [&](const float *from, std::size_t count) {
+            std::memcpy(&out[at], from, 4 * count);
+            at += 4 * count;
+        };
+        put(&mesh.points[3 * i], 3);
+        if (moves) put(&mesh.velocities[3 * i], 3);
+        for (const Attribute &a : mesh.attributes) put(&a.floats[i * static_cast<std::size_t>(a.width)], static_cast<std::size_t>(a.width));
     }
     for (std::size_t t = 0; t < triangles; ++t, at += 13) {
         out[at] = 3;
@@ -79,7 +86,8 @@ bool Node::export_scene(Host &host, const std::string &file, std::vector<Message
                 const double at = static_cast<double>(f) + static_cast<double>(i) / n;
                 const bool inside = at <= static_cast<double>(last);
                 const bool reads = shot.any_animated_mesh() && inside;
-                const Inputs inputs = reads ? host.read(at) : Inputs();
+                Inputs inputs = reads ? host.read(at) : Inputs();
+                shot.clean(host, inputs, at);
                 for (const Keyed &k : shot.keyed()) {
                     if ((k.object || k.force) && !inside) continue;
                     Keys &keys = recording.keys[k.path];

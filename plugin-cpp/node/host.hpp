@@ -14,12 +14,27 @@
 
 namespace meniscus::node {
 
+/// A value of every point by its name: floats, or whole numbers.
+struct Attribute {
+    std::string name;
+    int width = 1;
+    std::vector<float> floats;
+    std::vector<int64_t> integers;
+
+    bool operator==(const Attribute &o) const {
+        return name == o.name && width == o.width && floats == o.floats && integers == o.integers;
+    }
+    std::size_t bytes() const { return sizeof *this + 4 * floats.size() + 8 * integers.size(); }
+};
+
 /// Triangles as flat arrays: x y z of each point, three indices of each triangle counter-clockwise from outside, and
-/// perhaps a velocity for each point in scene units a second. Larger polygons are cut by add_polygon.
+/// perhaps a velocity for each point in scene units a second. Larger polygons are cut by add_polygon. Attributes, as floats,
+/// are what liquid of a source takes along (`viscosity` in Pa.s makes it as thick), and the `friction` of a collider.
 struct Mesh {
     std::vector<float> points;
     std::vector<uint32_t> triangles;
     std::vector<float> velocities;
+    std::vector<Attribute> attributes;
 
     bool empty() const { return triangles.empty(); }
     /// A polygon as a fan: winding numbers and enclosed volumes stay right whatever its shape.
@@ -120,19 +135,6 @@ struct Message {
 struct BodyPose {
     std::string name;
     double pose[8];
-};
-
-/// A value of every point, by the name that the library has for it: floats, or whole numbers.
-struct Attribute {
-    std::string name;
-    int width = 1;
-    std::vector<float> floats;
-    std::vector<int64_t> integers;
-
-    bool operator==(const Attribute &o) const {
-        return name == o.name && width == o.width && floats == o.floats && integers == o.integers;
-    }
-    std::size_t bytes() const { return sizeof *this + 4 * floats.size() + 8 * integers.size(); }
 };
 
 /// The liquid on its grid: cells by whole coordinates, tile after tile of the grid, the centre of cell (i, j, k) at

@@ -8,6 +8,13 @@ namespace meniscus::node {
 
 namespace {
 
+/// The attributes of a mesh for the library, borrowed.
+std::vector<mns_attribute> borrowed(const Mesh &mesh) {
+    std::vector<mns_attribute> all;
+    for (const Attribute &a : mesh.attributes) all.push_back(meniscus::attribute(a.name.c_str(), a.floats, a.width));
+    return all;
+}
+
 mns_array floats(const std::vector<float> &v) { return meniscus::array(v.data(), v.size() / 3, 3); }
 
 void copy(const View<double> &from, double by, std::vector<float> &to) {
@@ -195,6 +202,7 @@ void Node::begin(Host &host, Cooked &out) {
     const std::string json = shot_->scene(host, recording, static_cast<int64_t>(host.value(row("end_frame"), 0).x[0])).dump();
     std::vector<std::string> names;
     std::vector<mns_named_mesh> meshes;
+    std::vector<std::vector<mns_attribute>> carried;
     for (const Placed &p : shot_->objects()) {
         if (p.object.mesh.empty()) continue;
         names.push_back(Shot::file(p, p.animated ? std::optional<std::size_t>(0) : std::nullopt));
@@ -202,8 +210,13 @@ void Node::begin(Host &host, Cooked &out) {
         mesh.positions = floats(p.object.mesh.points);
         mesh.triangles = meniscus::array(p.object.mesh.triangles, 3);
         meshes.push_back(mesh);
+        carried.push_back(borrowed(p.object.mesh));
     }
-    for (std::size_t i = 0; i < meshes.size(); ++i) meshes[i].name = names[i].c_str();
+    for (std::size_t i = 0; i < meshes.size(); ++i) {
+        meshes[i].name = names[i].c_str();
+        meshes[i].attributes = carried[i].data();
+        meshes[i].attribute_count = carried[i].size();
+    }
     mns_settings settings = detail::sized<mns_settings>();
     settings.threads = std::max(1u, host.threads());
     settings.memory_limit = static_cast<uint64_t>(gigabytes(host, "memory_limit"));
@@ -260,6 +273,7 @@ const Inputs &Node::read(Host &host, double frame) {
     for (const Sample &s : read_)
         if (s.frame == frame) return s.inputs;
     read_.push_back({frame, shot_->any_animated_mesh() ? host.read(frame) : Inputs()});
+    shot_->clean(host, read_.back().inputs, frame);
     return read_.back().inputs;
 }
 
@@ -273,12 +287,17 @@ void Node::send(Host &host, int64_t frame, int64_t until, Cooked &out) {
     for (int i = 0; i <= (until > frame ? n : 0); ++i) read(host, from + static_cast<double>(i) / n);
     std::vector<Sample> &samples = read_;
     std::sort(samples.begin(), samples.end(), [](const Sample &a, const Sample &b) { return a.frame < b.frame; });
-    for (const Sample &s : samples)
-        for (const std::string &name : shot_->strangers(s.inputs))
-            if (std::find(strangers_.begin(), strangers_.end(), name) == strangers_.end()) {
-                strangers_.push_back(name);
-                out.messages.push_back({Level::Warning, name, "was not there at the start frame and is left out; have it there from the start"});
+    const auto warn = [&](const std::vector<std::string> &names, const std::string &what) {
+        for (const std::string &name : names)
+            if (std::find(strangers_.begin(), strangers_.end(), what + name) == strangers_.end()) {
+                strangers_.push_back(what + name);
+                out.messages.push_back({Level::Warning, what + name, "was not there at the start frame and is left out; have it there from the start"});
             }
+    };
+    for (const Sample &s : samples) {
+        warn(shot_->strangers(s.inputs), "");
+        warn(shot_->strange_attributes(s.inputs), "attribute ");
+    }
     for (const Placed &p : shot_->objects())
         if (p.animated) send_geometry(p, samples);
     for (const Keyed &k : shot_->keyed()) {
@@ -295,6 +314,7 @@ void Node::send(Host &host, int64_t frame, int64_t until, Cooked &out) {
 void Node::send_geometry(const Placed &placed, const std::vector<Sample> &samples) {
     static const Mesh nothing;
     std::vector<mns_mesh_sample> rows;
+    std::vector<std::vector<mns_attribute>> carried;
     for (const Sample &s : samples) {
         const Object *object = Shot::find(s.inputs, placed);
         const Mesh &mesh = object ? object->mesh : nothing;
@@ -304,6 +324,11 @@ void Node::send_geometry(const Placed &placed, const std::vector<Sample> &sample
         one.triangles = meniscus::array(mesh.triangles, 3);
         if (!mesh.empty()) one.velocities = floats(mesh.velocities);
         rows.push_back(one);
+        carried.push_back(mesh.empty() ? std::vector<mns_attribute>() : borrowed(mesh));
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        rows[i].attributes = carried[i].data();
+        rows[i].attribute_count = carried[i].size();
     }
     const int32_t kind = placed.list == List::Colliders ? MNS_GEOMETRY_COLLIDER : MNS_GEOMETRY_EMITTER;
     check(mns_simulation_set_geometry(simulation_->handle(), kind, placed.name.c_str(), rows.data(), rows.size()));

@@ -1,7 +1,9 @@
 #include "shot.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <sstream>
 
 namespace meniscus::node {
 
@@ -11,6 +13,23 @@ const char *const list_names[] = {"initial", "emitters", "colliders", "bodies", 
 
 std::string place(const Placed &p) {
     return std::string(list_names[static_cast<int>(p.list)]) + "[" + std::to_string(p.index) + "]";
+}
+
+bool fits(const char *pattern, const char *word) {
+    if (*pattern == '*') return fits(pattern + 1, word) || (*word && fits(pattern, word + 1));
+    return *pattern ? *word && (*pattern == '?' || *pattern == *word) && fits(pattern + 1, word + 1) : !*word;
+}
+
+/// Names that mean something else, here or in every file, or that say what a source does.
+bool is_free(const std::string &name) {
+    if (name == "viscosity") return true;
+    for (const char *taken : {"P", "Pw", "position", "v", "velocity", "N", "normal", "id", "radius", "age", "phase", "pscale", "x", "y", "z", "vx",
+                              "vy", "vz", "nx", "ny", "nz", "s", "t", "red", "green", "blue", "alpha"})
+        if (name == taken) return false;
+    for (const Row &r : rows)
+        if (r.of == Of::Source && name == r.attribute) return false;
+    const auto word = [](unsigned char c) { return c == '_' || (c < 128 && std::isalnum(c)); };
+    return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), word);
 }
 
 /// Rows of the scene that are used, in the order of the table.
@@ -41,6 +60,18 @@ const Row &row(const char *name) {
     throw std::logic_error(std::string("no parameter is called ") + name);
 }
 
+bool matches(const std::string &list, const std::string &name) {
+    bool found = false;
+    std::istringstream words(list);
+    for (std::string word; words >> word;) {
+        if (word[0] == '^')
+            found = found && !fits(word.c_str() + 1, name.c_str());
+        else
+            found = found || fits(word.c_str(), name.c_str());
+    }
+    return found;
+}
+
 bool belongs(const Row &r, List list) {
     switch (list) {
     case List::Initial: return r.of == Of::Source && std::strcmp(r.path, "velocity") == 0;
@@ -56,6 +87,14 @@ Shot::Shot(Host &host, const Wires &wires, std::vector<Message> &messages) : wir
     const double at = static_cast<double>(start_);
     unit_length_ = host.value(row("unit_length"), at).x[0];
     inputs_ = host.read(at);
+    const auto painted = [](const Object &o) { return !o.mesh.attributes.empty(); };
+    const bool any = std::any_of(inputs_.sources.begin(), inputs_.sources.end(), painted);
+    clean(host, inputs_, at);
+    if (any && std::none_of(inputs_.sources.begin(), inputs_.sources.end(), painted) && host.value(row("simulator"), at).text == "bcc")
+        messages.push_back({Level::Info, "Sources", "liquid on tetrahedra carries no attributes; of a painted viscosity the mean is taken"});
+    for (const Object &source : inputs_.sources)
+        for (const Attribute &a : source.mesh.attributes)
+            if (std::find(carried_.begin(), carried_.end(), a.name) == carried_.end()) carried_.push_back(a.name);
     add(host, inputs_.sources, Of::Source, wires[Sources].animated, messages);
     add(host, inputs_.colliders, Of::Collider, wires[Colliders].animated, messages);
     add(host, inputs_.bodies, Of::Body, wires[Bodies].animated, messages);
@@ -224,6 +263,56 @@ std::vector<std::string> Shot::strangers(const Inputs &inputs) const {
     return names;
 }
 
+std::vector<std::string> Shot::strange_attributes(const Inputs &inputs) const {
+    std::vector<std::string> names;
+    for (const Placed &p : objects_) {
+        const Object *now = p.animated && p.list == List::Emitters ? find(inputs, p) : nullptr;
+        if (!now) continue;
+        for (const Attribute &a : now->mesh.attributes)
+            if (std::find(carried_.begin(), carried_.end(), a.name) == carried_.end()) names.push_back(a.name);
+    }
+    return names;
+}
+
+void Shot::clean(Host &host, Inputs &inputs, double frame) const {
+    const std::string list = host.value(row("carry"), static_cast<double>(start_)).text;
+    const bool carries = host.value(row("simulator"), static_cast<double>(start_)).text != "bcc";
+    const float panel = static_cast<float>(host.value(row("viscosity"), frame).x[0] * row("viscosity").factor);
+    for (Object &source : inputs.sources) {
+        std::vector<Attribute> &all = source.mesh.attributes;
+        const std::size_t points = source.mesh.points.size() / 3;
+        const auto useless = [&](const Attribute &a) {
+            const bool whole = a.width >= 1 && a.width <= 4 && a.floats.size() == points * static_cast<std::size_t>(a.width);
+            const bool wanted = a.name == "viscosity" ? a.width == 1 : is_free(a.name) && matches(list, a.name);
+            return !whole || !wanted;
+        };
+        all.erase(std::remove_if(all.begin(), all.end(), useless), all.end());
+        for (Attribute &a : all)
+            for (float &x : a.floats) {
+                if (a.name == "viscosity" && !(x >= 0)) x = panel;
+                if (!std::isfinite(x)) x = 0;
+            }
+        if (carries) continue;
+        for (const Attribute &a : all) {
+            if (a.name != "viscosity" || a.floats.empty() || source.own.count("source_viscosity")) continue;
+            double sum = 0;
+            for (float x : a.floats) sum += x;
+            source.own["source_viscosity"] = Value(sum / static_cast<double>(a.floats.size()));
+        }
+        all.clear();
+    }
+    for (Object &collider : inputs.colliders) {
+        std::vector<Attribute> &all = collider.mesh.attributes;
+        const auto useless = [&](const Attribute &a) {
+            return a.name != "friction" || a.width != 1 || a.floats.size() != collider.mesh.points.size() / 3;
+        };
+        all.erase(std::remove_if(all.begin(), all.end(), useless), all.end());
+        for (Attribute &a : all)
+            for (float &x : a.floats) x = x > 0 ? std::min(x, 1.0f) : 0.0f;
+    }
+    for (Object &body : inputs.bodies) body.mesh.attributes.clear();
+}
+
 std::string Shot::file(const Placed &placed, std::optional<std::size_t> sample) {
     char number[32] = "";
     if (sample) std::snprintf(number, sizeof number, ".%06zu", *sample);
@@ -281,6 +370,8 @@ void Shot::write_liquid(Json &scene, Host &host, const Placed &placed) const {
         made["name"] = Json(name);
         made["density"] = density;
         made["viscosity"] = Json(own);
+        // Which is where can then be seen on the surface.
+        scene.at("outputs.attributes[0]") = Json("viscosity");
     }
     scene.at(place(placed) + ".liquid") = Json(name);
 }

@@ -68,6 +68,11 @@ public:
     static const Object *find(const Inputs &inputs, const Placed &placed);
     /// Objects of this frame that the scene does not have, named.
     std::vector<std::string> strangers(const Inputs &inputs) const;
+    /// Attributes of this frame's pouring sources that no source had at the start, so that liquid has no place for them.
+    std::vector<std::string> strange_attributes(const Inputs &inputs) const;
+    /// Leave of the inputs' attributes what liquid carries and walls have, as numbers that every file can hold. A negative
+    /// viscosity is that of the panel.
+    void clean(Host &host, Inputs &inputs, double frame) const;
     /// The scene. `last` is its last frame.
     Json scene(Host &host, const Recording &recording, int64_t last) const;
     /// The file of an object's mesh: that of a sample if it moves.
@@ -89,6 +94,8 @@ private:
     std::vector<Placed> objects_;
     std::vector<Keyed> keyed_;
     std::vector<std::string> names_;
+    /// What liquid of some source carries from the start frame on.
+    std::vector<std::string> carried_;
     bool wind_ = false;
 };
 
@@ -96,6 +103,8 @@ private:
 const Row &row(const char *name);
 /// Whether a row of an object's kind is written for an object of this list.
 bool belongs(const Row &row, List list);
+/// Whether a name is among those of a list such as "* ^uv": words with * and ? for any letters, ^ for all but these.
+bool matches(const std::string &list, const std::string &name);
 /// A hash of all that makes a simulation begin anew when it changes.
 uint64_t shot_key(Host &host, const Wires &wires, std::vector<Message> &messages);
 

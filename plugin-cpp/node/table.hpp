@@ -39,6 +39,7 @@ inline constexpr Row rows[] = {
     {"source_mode", "source_mode", "Source", "", Type::Menu, Of::Source, Effect::Simulation, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "initial", items_source_mode, "source_mode", true, true},
     {"source_velocity", "source_velocity", "Velocity", "units/s", Type::Vector, Of::Source, Effect::Simulation, true, "velocity", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "v", true, true},
     {"source_viscosity", "source_viscosity", "Own Viscosity", "Pa.s", Type::Float, Of::Source, Effect::Simulation, false, "", 1.0, false, 0.0, {-1.0, 0.0, 0.0}, "", nullptr, "viscosity", true, true},
+    {"carry", "carry", "Carried Attributes", "", Type::Text, Of::Scene, Effect::Simulation, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "*", nullptr, "", true, false},
     {"rate", "rate", "Rate", "ml/s", Type::Float, Of::Source, Effect::Simulation, true, "rate_ml_s", 1.0, true, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "rate", true, true},
     {"total", "total", "Stop After", "ml", Type::Float, Of::Source, Effect::Simulation, false, "total_ml", 1.0, true, 0.0, {0.0, 0.0, 0.0}, "", nullptr, "total", true, true},
     {"active", "active", "Pouring", "", Type::Bool, Of::Source, Effect::Simulation, true, "active", 1.0, false, 0.0, {1.0, 0.0, 0.0}, "", nullptr, "active", true, true},

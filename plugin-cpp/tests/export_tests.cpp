@@ -14,9 +14,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The floats and triangles of a binary PLY as the command writes it: position and velocity, then triangles.
+/// The floats and triangles of a binary PLY as the command writes it: position, velocity and what the liquid carries, then
+/// triangles.
 struct Ply {
-    std::vector<float> points, velocities;
+    std::vector<float> points, velocities, carried;
     std::vector<uint32_t> triangles;
 };
 
@@ -26,14 +27,17 @@ Ply read_ply(const fs::path &path) {
     const std::size_t head = bytes.find("end_header\n") + 11;
     auto count = [&](const char *word) { return std::strtoul(bytes.c_str() + bytes.find(word) + std::strlen(word), nullptr, 10); };
     const std::size_t n = count("element vertex "), m = count("element face ");
-    CHECK_EQ(bytes.size(), head + 24 * n + 13 * m);
+    std::size_t width = 0;
+    for (std::size_t p = bytes.find("property float "); p < head; p = bytes.find("property float ", p + 1)) ++width;
+    CHECK_EQ(bytes.size(), head + 4 * width * n + 13 * m);
     Ply ply;
     const char *at = bytes.data() + head;
-    for (std::size_t i = 0; i < n; ++i, at += 24) {
-        float row[6];
-        std::memcpy(row, at, 24);
-        ply.points.insert(ply.points.end(), row, row + 3);
-        ply.velocities.insert(ply.velocities.end(), row + 3, row + 6);
+    std::vector<float> row(width);
+    for (std::size_t i = 0; i < n; ++i, at += 4 * width) {
+        std::memcpy(row.data(), at, 4 * width);
+        ply.points.insert(ply.points.end(), row.begin(), row.begin() + 3);
+        ply.velocities.insert(ply.velocities.end(), row.begin() + 3, row.begin() + 6);
+        ply.carried.insert(ply.carried.end(), row.begin() + 6, row.end());
     }
     for (std::size_t i = 0; i < m; ++i, at += 13) {
         uint32_t row[3];
@@ -66,7 +70,13 @@ void compare(FakeHost &host, const char *name, int first, int last) {
         char file[32];
         std::snprintf(file, sizeof file, "%04d.ply", f);
         const Ply ply = read_ply(folder / "out" / "surface" / file);
-        if (ply.points != cooked.frame->points || ply.triangles != cooked.frame->triangles)
+        std::vector<float> carried;
+        for (std::size_t i = 0; i < cooked.frame->points.size() / 3; ++i)
+            for (const Attribute &a : cooked.frame->attributes) {
+                const std::size_t width = static_cast<std::size_t>(a.width);
+                carried.insert(carried.end(), a.floats.begin() + long(i * width), a.floats.begin() + long((i + 1) * width));
+            }
+        if (ply.points != cooked.frame->points || ply.triangles != cooked.frame->triangles || ply.carried != carried)
             test::fail(__FILE__, __LINE__, "frame " + std::to_string(f) + " differs");
     }
     fs::remove_all(folder);
@@ -114,6 +124,25 @@ TEST(a_pour_from_the_command_line_is_the_same_to_the_last_bit) {
         return in;
     };
     compare(host, "pour", 1, 6);
+}
+
+TEST(a_painted_shot_from_the_command_line_is_the_same_to_the_last_bit) {
+    FakeHost host;
+    host.source_moves = host.collider_moves = true;
+    host.set("collider_samples", 2);
+    host.set("viscosity", 0.1);
+    host.inputs = [](double f) {
+        Inputs in;
+        Mesh pool = painted(box(0, 0, 0, 0.14, 0.1, 0.2), "viscosity", [](double x, double, double) { return x < 0.1 ? 20.0 : -1.0; });
+        pool.attributes.push_back({"Cd", 3, std::vector<float>(24, 0.25f), {}});
+        in.sources.push_back({"pool", pool, {}});
+        Mesh tap = painted(box(0.2, 0.2, 0.06, 0.28, 0.28, 0.14), "viscosity", [f](double, double, double) { return 0.3 * f; });
+        in.sources.push_back({"tap", tap, {{"source_mode", Value("emit")}, {"source_velocity", Value(0, -1, 0)}}});
+        Mesh slope = painted(turned(box(0.1, 0, -0.1, 0.5, 0.04, 0.3), 0.3, 0, 0.1 + 0.01 * f), "friction", [f](double x, double, double) { return x < 0.3 ? 0.1 * f : 0; });
+        in.colliders.push_back({"slope", slope, {{"wall", Value("slide")}}});
+        return in;
+    };
+    compare(host, "painted", 1, 6);
 }
 
 TEST(forces_wind_bodies_and_a_container_from_the_command_line_are_the_same_to_the_last_bit) {

@@ -98,7 +98,33 @@ public:
 inline Mesh swinging(double frame) { return turned(box(0.2, 0.02, 0, 0.24, 0.28, 0.2), 0.22, 0.26, 0.5 * std::sin(0.3 * frame)); }
 
 inline bool same(const Frame &a, const Frame &b) {
-    return a.frame == b.frame && a.points == b.points && a.triangles == b.triangles && a.velocities == b.velocities;
+    return a.frame == b.frame && a.points == b.points && a.triangles == b.triangles && a.velocities == b.velocities && a.attributes == b.attributes;
+}
+/// A mesh with a number painted on each point.
+inline Mesh painted(Mesh mesh, const char *name, const std::function<double(double x, double y, double z)> &paint) {
+    Attribute a;
+    a.name = name;
+    for (std::size_t i = 0; i < mesh.points.size(); i += 3)
+        a.floats.push_back(static_cast<float>(paint(mesh.points[i], mesh.points[i + 1], mesh.points[i + 2])));
+    mesh.attributes.push_back(a);
+    return mesh;
+}
+/// What the surface has of a name, or nothing.
+inline std::vector<float> carried(const Frame &frame, const char *name) {
+    for (const Attribute &a : frame.attributes)
+        if (a.name == name) return a.floats;
+    return {};
+}
+/// The mean of what the surface has of a name where x lies between two places; 0 if there is no surface.
+inline double mean(const Frame &frame, const char *name, double low, double high) {
+    const std::vector<float> values = carried(frame, name);
+    double sum = 0, count = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        if (frame.points[3 * i] >= low && frame.points[3 * i] < high) {
+            sum += double(values[i]);
+            count += 1;
+        }
+    return count > 0 ? sum / count : 0;
 }
 /// What the particles are called.
 inline std::vector<int64_t> id_of(const Frame &frame) {

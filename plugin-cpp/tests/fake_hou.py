@@ -40,8 +40,11 @@ class Template:
 
 
 class Attribute:
-    def __init__(self, values):
-        self.values = values
+    def __init__(self, values, name=""):
+        self.values, self._name = values, name
+
+    def name(self):
+        return self._name
 
     def dataType(self):
         if isinstance(self.values, list):
@@ -125,7 +128,10 @@ class Geometry:
         return tuple(self.attributes[name].ravel().tolist())
 
     def findPointAttrib(self, name):
-        return Attribute(self.attributes[name]) if name in self.attributes else None
+        return Attribute(self.attributes[name], name) if name in self.attributes else None
+
+    def pointAttribs(self):
+        return [Attribute(self.positions, "P")] + [Attribute(values, name) for name, values in self.attributes.items()]
 
     def findPrimAttrib(self, name):
         return name if any(name in p.values for p in self._prims) else None

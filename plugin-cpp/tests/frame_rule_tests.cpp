@@ -484,6 +484,8 @@ TEST(a_source_may_be_thicker_than_the_others) {
     CHECK_EQ(scene.get("liquids").items().size(), 2u);
     CHECK_EQ(scene.get("liquids").items()[1].get("viscosity").number(), 100.0);
     CHECK_EQ(scene.get("initial").items()[1].get("liquid").text(), "liquid 2");
+    // Where there are several, the surface says which is where.
+    CHECK_EQ(scene.get("outputs").get("attributes").items().at(0).text(), "viscosity");
     CHECK(scene.get("initial").items()[0].get("liquid").kind() == Json::Kind::Null);
     Node a, b;
     // Highest point of the right half: water has fallen, honey still stands.

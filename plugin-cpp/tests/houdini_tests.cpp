@@ -278,9 +278,63 @@ TEST(attributes_of_any_name_become_point_attributes) {
     const auto numbers = [&](const char *name) { return out.find(GA_ATTRIB_POINT, name)->numbers; };
     CHECK((numbers("viscosity") == std::vector<double>{1, 2, 3, 5}));
     CHECK((numbers("phase") == std::vector<double>{7, 8, 9, 0}));
-    CHECK((numbers("uv1") == std::vector<double>{1, 3, 5, 0}));
+    CHECK(out.find(GA_ATTRIB_POINT, "uv")->size == 2);
+    CHECK((numbers("uv") == std::vector<double>{0, 1, 2, 3, 4, 5, 0, 0}));
     CHECK_EQ(numbers("id")[3], double(int64_t(1) << 40));
     CHECK(out.find(GA_ATTRIB_POINT, "Cd")->size == 3 && numbers("Cd")[4] == 1);
+}
+
+TEST(point_attributes_and_groups_of_a_source_come_out_on_the_surface) {
+    Scene scene;
+    StubInput pool([](GU_Detail &d, double) {
+        add_box(d, box(0, 0, 0, 0.16, 0.2, 0.2), "pool");
+        d.addFloatTuple(GA_ATTRIB_POINT, "viscosity", 1);
+        d.addFloatTuple(GA_ATTRIB_POINT, "Cd", 3);
+        d.addTuple(GA_STORE_INT32, GA_ATTRIB_POINT, "take", 1);
+        GA_RWHandleF viscosity(&d, GA_ATTRIB_POINT, "viscosity");
+        GA_RWHandleV3 colour(&d, GA_ATTRIB_POINT, "Cd");
+        GA_RWHandleF take(&d, GA_ATTRIB_POINT, "take");
+        GA_PointGroup *right = d.newPointGroup("right");
+        for (GA_Offset p = 0; p < 8; ++p) {
+            const bool far = d.getPos3(p)[0] > 0.1f;
+            viscosity.set(p, far ? 2.0f : 50.0f);
+            colour.set(p, UT_Vector3(1, far ? 1.0f : 0.0f, 0));
+            take.set(p, 3);
+            if (far) right->addOffset(p);
+        }
+    });
+    scene.sop->stub_inputs[0] = &pool;
+    if (scene.cook(2) != UT_ERROR_NONE) test::fail(__FILE__, __LINE__, scene.told());
+    GU_Detail &out = scene.sop->stub_detail;
+    const auto *viscosity = out.find(GA_ATTRIB_POINT, "viscosity"), *colour = out.find(GA_ATTRIB_POINT, "Cd"), *take = out.find(GA_ATTRIB_POINT, "take");
+    const GA_PointGroup *right = out.findPointGroup("right");
+    CHECK(viscosity && colour && take && right);
+    CHECK(colour->size == 3 && colour->type == GA_TYPE_VECTOR);
+    for (std::size_t i = 0; i < out.positions.size(); ++i) {
+        const double mu = viscosity->numbers[i];
+        CHECK(mu > 1.9 && mu < 50.1 && std::abs(colour->numbers[3 * i] - 1) < 1e-5 && std::abs(take->numbers[i] - 3) < 1e-5);
+        if (out.positions[i][0] < 0.03f) CHECK(mu > 20 && colour->numbers[3 * i + 1] < 0.4 && !right->containsOffset(GA_Offset(i)));
+        if (out.positions[i][0] > 0.14f) CHECK(mu < 20 && colour->numbers[3 * i + 1] > 0.6 && right->containsOffset(GA_Offset(i)));
+    }
+    // The panel says which.
+    scene.sop->stub_parms["carry"].word = "* ^Cd ^group_*";
+    if (scene.cook(2) != UT_ERROR_NONE) test::fail(__FILE__, __LINE__, scene.told());
+    CHECK(out.find(GA_ATTRIB_POINT, "take") && !out.find(GA_ATTRIB_POINT, "Cd") && !out.findPointGroup("right"));
+}
+
+TEST(friction_on_points_is_painted_and_on_primitives_is_that_of_the_piece) {
+    GU_Detail detail;
+    add_box(detail, box(0, 0, 0, 1, 1, 1), "floor");
+    detail.addFloatTuple(GA_ATTRIB_POINT, "friction", 1);
+    detail.addFloatTuple(GA_ATTRIB_POINT, "heat", 1);
+    GA_RWHandleF friction(&detail, GA_ATTRIB_POINT, "friction");
+    for (GA_Offset p = 0; p < 8; ++p) friction.set(p, float(p) / 8);
+    const Object painted = read_pieces(detail, "collider", Of::Collider).at(0);
+    CHECK_EQ(painted.mesh.attributes.size(), 1u);
+    CHECK(painted.own.count("friction") == 0 && painted.mesh.attributes[0].name == "friction" && painted.mesh.attributes[0].floats.size() == 8u);
+    detail.addFloatTuple(GA_ATTRIB_PRIMITIVE, "friction", 1);
+    const Object whole = read_pieces(detail, "collider", Of::Collider).at(0);
+    CHECK_EQ(whole.own.count("friction"), 1u);
 }
 
 TEST(pieces_may_share_points) {

@@ -113,6 +113,53 @@ class PythonSop(unittest.TestCase):
         # Five frames of two litres a second, and at most once more what the region below the tap holds.
         self.assertTrue(0.4e-3 < poured < 0.4167e-3 + 0.512e-3, poured)
 
+    def test_what_is_painted_on_a_source_comes_out_by_its_name(self):
+        def pool(frame):
+            made = box((0, 0, 0), (0.16, 0.2, 0.2))
+            right = (made.positions[:, :1] > 0.1).astype(numpy.float32)
+            made.attributes = {"viscosity": 60 * (1 - right) - right, "heat": right, "Cd": numpy.repeat(right, 3, axis=1), "rest": made.positions}
+            return made
+
+        sop = node(paddle=False, carry="* ^rest", viscosity=2.0)
+        sop._inputs[0] = fake_hou.Input(pool)
+        out = cook(sop, 1002)
+        self.assertNotIn("rest", out.attributes)
+        self.assertEqual(out.attributes["Cd"].shape, (len(out.positions), 3))
+        left, right = out.positions[:, 0] < 0.03, out.positions[:, 0] > 0.14
+        self.assertGreater(out.attributes["viscosity"][left].mean(), 25)
+        self.assertLess(out.attributes["viscosity"][right].mean(), 15)
+        self.assertGreaterEqual(out.attributes["viscosity"].min(), 1.99)
+        self.assertGreater(out.attributes["heat"][right].mean(), out.attributes["heat"][left].mean() + 0.5)
+
+    def test_paint_that_changes_follows_the_frame_rule(self):
+        def tap(frame):
+            made = box((0.16, 0.2, 0.06), (0.24, 0.28, 0.14), source_mode="emit")
+            made.attributes = {"heat": numpy.full((8, 1), frame - 1000, numpy.float32)}
+            return made
+
+        def made():
+            sop = node(paddle=False, source_velocity=(0.0, -1.0, 0.0))
+            sop._inputs[0] = fake_hou.Input(tap, moves=True)
+            return sop
+
+        played, jumped = made(), made()
+        for frame in range(1001, 1008):
+            a = cook(played, frame)
+        b = cook(jumped, 1007)
+        numpy.testing.assert_array_equal(a.attributes["heat"], b.attributes["heat"])
+        self.assertGreater(numpy.ptp(a.attributes["heat"]), 3)
+        self.assertTrue(0.9 < a.attributes["heat"].min() and a.attributes["heat"].max() < 7.1)
+
+    def test_friction_is_painted_on_colliders(self):
+        floor = box((-0.1, -0.06, -0.1), (0.5, 0.04, 0.3))
+        floor.attributes = {"friction": numpy.full((8, 1), 0.6, numpy.float32)}
+        def speed(input):
+            sop = node(paddle=False, wall=2, source_velocity=(1.0, 0.0, 0.0))
+            sop._inputs = [fake_hou.Input(lambda f: box((0, 0.04, 0), (0.12, 0.1, 0.2))), fake_hou.Input(lambda f: input)]
+            return cook(sop, 1004).attributes["v"][:, 0].mean()
+
+        self.assertLess(speed(floor), 0.8 * speed(box((-0.1, -0.06, -0.1), (0.5, 0.04, 0.3))))
+
     def test_forces_push_and_may_move(self):
         def pull(f):
             points = fake_hou.Geometry([(0.4, 0.05 + 0.01 * (f - 1000), 0.1)])
@@ -136,16 +183,19 @@ class PythonSop(unittest.TestCase):
 
         sop = node(paddle=False)
         sop._inputs = [fake_hou.Input(thick)]
-        found = cook(sop, 1006).positions
+        cooked = cook(sop, 1006)
+        found = cooked.positions
+        self.assertGreater(cooked.attributes["viscosity"][found[:, 0] > 0.34].min(), 50)
         self.assertGreater(found[found[:, 0] > 0.34][:, 1].max(), found[found[:, 0] < 0.06][:, 1].max() + 0.02)
-        # A collider's friction as a point attribute, and a density on the detail of a body.
+        # A collider's friction is painted if it is on points, and a density is on the detail of a body.
         work = meniscus_sop.Cook(sop, fake_hou.Session())
         rock = box((0, 0, 0), (1, 1, 1))
         rock.attributes["friction"] = numpy.full((8, 1), 0.25, numpy.float32)
-        self.assertEqual(meniscus_sop.pieces(rock, "collider", work.panel, fake_hou.Session())["collider"].own, {"friction": 0.25})
+        read = meniscus_sop.pieces(rock, "collider", work.panel, fake_hou.Session(), 1001)["collider"]
+        self.assertEqual((read.own, read.painted["friction"].tolist()), ({}, [[0.25]] * 8))
         rock = box((0, 0, 0), (1, 1, 1))
         rock.details["density"] = 7800.0
-        self.assertEqual(meniscus_sop.pieces(rock, "body", work.panel, fake_hou.Session())["body"].own, {"body_density": 7800.0})
+        self.assertEqual(meniscus_sop.pieces(rock, "body", work.panel, fake_hou.Session(), 1001)["body"].own, {"body_density": 7800.0})
 
     def test_bodies_and_particles_come_out(self):
         sop = node(paddle=False, output=2)

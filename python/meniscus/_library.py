@@ -34,6 +34,15 @@ class Array(ctypes.Structure):
     ]
 
 
+class Attribute(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
+        ("name", ctypes.c_char_p),
+        ("values", Array),
+    ]
+
+
 class NamedMesh(ctypes.Structure):
     _fields_ = [
         ("struct_size", ctypes.c_uint32),
@@ -41,6 +50,8 @@ class NamedMesh(ctypes.Structure):
         ("name", ctypes.c_char_p),
         ("positions", Array),
         ("triangles", Array),
+        ("attributes", ctypes.POINTER(Attribute)),
+        ("attribute_count", ctypes.c_size_t),
     ]
 
 
@@ -63,6 +74,8 @@ class MeshSample(ctypes.Structure):
         ("positions", Array),
         ("velocities", Array),
         ("triangles", Array),
+        ("attributes", ctypes.POINTER(Attribute)),
+        ("attribute_count", ctypes.c_size_t),
     ]
 
 
@@ -255,6 +268,18 @@ def array_in(values, width: int, integers: bool = False):
         raise ValueError(f"{values.size} numbers are not groups of {width}")
     kind = 4 if integers else (1 if values.dtype == numpy.float32 else 2)
     return Array(values.ctypes.data, values.size // width, 0, kind, width), values
+
+
+def paint(row, attributes):
+    """Give a mesh what its points carry, by name; keep what is returned until the call is done."""
+    rows, keep = (Attribute * len(attributes or {}))(), []
+    for one, (name, values) in zip(rows, (attributes or {}).items()):
+        values = numpy.asarray(values)
+        one.struct_size, one.name = ctypes.sizeof(one), name.encode()
+        one.values, held = array_in(values, values.shape[1] if values.ndim == 2 else 1)
+        keep.append(held)
+    row.attributes, row.attribute_count = rows, len(rows)
+    return keep + [rows]
 
 
 def view(array: Array, owner) -> numpy.ndarray:

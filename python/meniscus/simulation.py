@@ -55,23 +55,24 @@ class Simulation:
         threads: int = 0,
         memory_limit: int = 0,
         mesh_folder: Optional[str] = None,
-        meshes: Optional[Dict[str, Tuple[numpy.ndarray, numpy.ndarray]]] = None,
+        meshes: Optional[Dict[str, tuple]] = None,
     ):
         """Build a scene at its first frame.
 
         ``threads`` 0 takes what the scene says, or all; ``memory_limit`` is in bytes. Mesh files of the scene
-        are looked for in ``meshes`` (name to points n x 3 and triangles m x 3), then below ``mesh_folder``.
+        are looked for in ``meshes`` (name to points n x 3, triangles m x 3 and perhaps a dict of what the points
+        carry, such as ``{"viscosity": n numbers}``), then below ``mesh_folder``.
         """
         self._handle = None
         settings = lib.sized(lib.Settings)
         settings.threads, settings.memory_limit = threads, memory_limit
         settings.mesh_folder = mesh_folder.encode() if mesh_folder is not None else None
         rows, keep = (lib.NamedMesh * len(meshes or {}))(), []
-        for row, (name, (points, triangles)) in zip(rows, (meshes or {}).items()):
+        for row, (name, (points, triangles, *painted)) in zip(rows, (meshes or {}).items()):
             row.struct_size, row.name = ctypes.sizeof(row), name.encode()
             row.positions, held = lib.array_in(points, 3)
             row.triangles, held_too = lib.array_in(triangles, 3, integers=True)
-            keep += [held, held_too]
+            keep += [held, held_too, lib.paint(row, painted[0] if painted else None)]
         settings.meshes, settings.mesh_count = rows, len(rows)
         handle = ctypes.c_void_p()
         lib.call("mns_simulation_create", _text(scene), ctypes.byref(settings), ctypes.byref(handle))
@@ -181,17 +182,19 @@ class Simulation:
 
     def set_geometry(self, name: str, samples: Sequence[tuple], kind: int = COLLIDER) -> None:
         """Replace the geometry of a collider or an emitter from the present frame on: samples of (frame, points,
-        triangles) or (frame, points, triangles, velocities) at rising frames. One sample for the frame to come,
-        before each step, feeds an animated mesh. A body takes one closed mesh, which holds at once."""
+        triangles), and perhaps velocities and a dict of what the points carry, at rising frames; None for what there is
+        not. One sample for the frame to come, before each step, feeds an animated mesh. A body takes one closed mesh,
+        which holds at once."""
         rows, keep = (lib.MeshSample * len(samples))(), []
-        for row, (frame, points, triangles, *velocities) in zip(rows, samples):
+        for row, (frame, points, triangles, *more) in zip(rows, samples):
             row.struct_size, row.frame = ctypes.sizeof(row), frame
             row.positions, held = lib.array_in(points, 3)
             row.triangles, held_too = lib.array_in(triangles, 3, integers=True)
             keep += [held, held_too]
-            if velocities:
-                row.velocities, held = lib.array_in(velocities[0], 3)
+            if more and more[0] is not None:
+                row.velocities, held = lib.array_in(more[0], 3)
                 keep.append(held)
+            keep += lib.paint(row, more[1] if len(more) > 1 else None)
         lib.call("mns_simulation_set_geometry", self._handle, kind, name.encode(), rows, len(rows))
 
     def set_keys(self, path: str, keys: Sequence) -> None:

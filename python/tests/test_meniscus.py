@@ -53,6 +53,22 @@ class SimulationTest(unittest.TestCase):
             with self.assertRaises(meniscus.Error):
                 water.set_geometry("past", [(9, corners, triangles)])
 
+    def test_what_is_painted_on_a_source_comes_out_by_its_name(self):
+        corners = numpy.array([[x, y, z] for z in (0.0, 0.2) for y in (0.0, 0.1) for x in (0.0, 0.1)])
+        quads = [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]]
+        triangles = [t for a, b, c, d in quads for t in ([a, b, c], [a, c, d])]
+        scene = {**SCENE, "initial": [{"shape": {"mesh": {"file": "block"}}}]}
+        right = corners[:, 0] > 0.05
+        painted = {"viscosity": numpy.where(right, 100.0, 1.0), "Cd": numpy.repeat(right[:, None].astype("f4"), 3, axis=1)}
+        with meniscus.Simulation(scene, threads=1, meshes={"block": (corners, triangles, painted)}) as water:
+            water.step()
+            points, viscosity, colour = (water.field("surface." + n) for n in ("position", "viscosity", "Cd"))
+            self.assertEqual(colour.shape, points.shape)
+            left = points[:, 0] < 0.02
+            self.assertTrue(viscosity.min() > 0.99 and viscosity.max() < 100.1)
+            self.assertLess(viscosity[left].mean(), 40)
+            self.assertLess(colour[left].mean(), 0.4)
+
     def test_a_body_takes_another_shape(self):
         shape = {"box": {"min": [0.1, 0.22, 0.05], "max": [0.2, 0.27, 0.15]}}
         scene = {**SCENE, "bodies": [{"name": "raft", "density": 500, "shape": shape}]}

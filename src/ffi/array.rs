@@ -165,6 +165,15 @@ impl mns_array {
         }
     }
 
+    /// Numbers of any type as f32, also such that are not finite.
+    ///
+    /// # Safety
+    /// As for `numbers`.
+    pub(super) unsafe fn singles(&self, what: &str) -> Result<Vec<f32>, Fault> {
+        // SAFETY: the caller's promise.
+        unsafe { self.numbers(what, |n| Ok(n.as_f64() as f32)) }
+    }
+
     /// Points.
     ///
     /// # Safety

@@ -26,6 +26,23 @@ pub struct mns_settings {
     pub mesh_count: usize,
 }
 
+/// Named numbers at the points of a mesh. Of a source, liquid takes the value of the nearest point of the mesh when it comes
+/// in and carries it: `viscosity` in Pa·s is how thick it is, every other name comes out again as surface.NAME and
+/// particle.NAME. Of a collider, `friction` from 0 to 1 goes before the scene's. Which names are carried is settled when the
+/// simulation is created, by the meshes that its sources have then.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct mns_attribute {
+    /// sizeof(mns_attribute).
+    pub struct_size: u32,
+    /// 0.
+    pub reserved: u32,
+    /// At most 64 letters, digits and _.
+    pub name: *const c_char,
+    /// One element for each point, of 1 to 4 numbers of any type; NaN where a point has no value of its own.
+    pub values: mns_array,
+}
+
 /// A mesh in memory for a scene that asks for a file of this name.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -40,6 +57,10 @@ pub struct mns_named_mesh {
     pub positions: mns_array,
     /// Triangles, 3 indices each, counter-clockwise seen from outside.
     pub triangles: mns_array,
+    /// What its points carry; may be NULL if attribute_count is 0.
+    pub attributes: *const mns_attribute,
+    /// Number of attributes.
+    pub attribute_count: usize,
 }
 
 /// A mesh at one time, for geometry that deforms.
@@ -58,6 +79,11 @@ pub struct mns_mesh_sample {
     pub velocities: mns_array,
     /// Triangles, 3 indices each. They may differ from sample to sample.
     pub triangles: mns_array,
+    /// What its points carry; between two samples with the same triangles values go from one to the other. May be NULL
+    /// if attribute_count is 0.
+    pub attributes: *const mns_attribute,
+    /// Number of attributes.
+    pub attribute_count: usize,
 }
 
 /// What a progress callback sees.
@@ -208,6 +234,7 @@ pub struct mns_solve_info {
 
 versioned!(
     mns_settings,
+    mns_attribute,
     mns_named_mesh,
     mns_mesh_sample,
     mns_progress,

@@ -6,13 +6,15 @@ use super::guard::{as_host, guard};
 use super::handle::Table;
 use super::log;
 use super::pointer::{Out, bytes, check, text};
-use super::records::{mns_mesh_sample, mns_named_mesh, mns_progress, mns_progress_callback, mns_settings};
+use super::records::{
+    mns_attribute, mns_mesh_sample, mns_named_mesh, mns_progress, mns_progress_callback, mns_settings,
+};
 use super::simulation_data::Running;
 use super::versioned;
 use crate::error::Error;
 use crate::geometry::{Attribute, TriMesh};
 use crate::io;
-use crate::scene::Scene;
+use crate::scene::{Scene, is_attribute_name};
 use crate::simulation::report::{FrameReport, Progress};
 use crate::simulation::{GeometryOf, Settings, Simulation};
 use std::ffi::{c_char, c_void};
@@ -108,10 +110,49 @@ unsafe fn named_mesh(m: &mns_named_mesh) -> Result<(String, TriMesh), Fault> {
     // SAFETY: the caller's promise.
     let (name, mesh) = unsafe {
         let name = text(m.name, "mesh name")?;
-        (name, TriMesh::new(m.positions.vectors(name)?, m.triangles.triangles(name)?))
+        let mut mesh = TriMesh::new(m.positions.vectors(name)?, m.triangles.triangles(name)?);
+        mesh.attributes = attributes(m.attributes, m.attribute_count, name, mesh.positions.len())?;
+        (name, mesh)
     };
     mesh.check(name)?;
     Ok((name.to_string(), mesh))
+}
+
+/// What the points of a mesh carry.
+///
+/// # Safety
+/// `first` is NULL or points to `count` attributes whose pointers are valid.
+unsafe fn attributes(
+    first: *const mns_attribute,
+    count: usize,
+    mesh: &str,
+    points: usize,
+) -> Result<Vec<Attribute>, Fault> {
+    let mut all: Vec<Attribute> = Vec::new();
+    // SAFETY: the caller's promise.
+    for given in unsafe { records(first, count, "attributes") }? {
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(given.name, "attribute name") }?;
+        let what = format!("{mesh}: attribute {name}");
+        if !is_attribute_name(name) || all.iter().any(|a| a.name == name) {
+            return Err(Fault::invalid(
+                &what,
+                "a name is made of at most 64 letters, digits and _, and given once",
+            ));
+        }
+        let width = given.values.width;
+        if given.values.count != points || !(1..=4).contains(&width) {
+            let message = format!(
+                "{} elements of {width} numbers; there must be {points} of 1 to 4",
+                given.values.count
+            );
+            return Err(Fault::invalid(&what, message));
+        }
+        // SAFETY: the caller's promise.
+        let data = unsafe { given.values.singles(&what) }?;
+        all.push(Attribute { name: name.to_string(), width: width as usize, data });
+    }
+    Ok(all)
 }
 
 /// A row of versioned structs, each as long as the first says.
@@ -243,9 +284,9 @@ pub const MNS_GEOMETRY_BODY: i32 = 2;
 /// sample, or else one surface is blended into the other. Before the first sample the object moves there from
 /// the mesh that it has now, so that one sample a frame will do; after the last it stands still, as it does with
 /// one sample at or before the present frame. The object's own transform stays. Send samples for the frame to come
-/// before each step to feed an animated character. A sample without triangles is an object that is not there: as the
-/// first one it takes the object away until it is sent again, as a later one it ends the list. Saved states do not hold
-/// geometry: send it again after a load.
+/// before each step to feed an animated character, and what is painted on it. A sample without triangles is an object
+/// that is not there: as the first one it takes the object away until it is sent again, as a later one it ends the list.
+/// Saved states do not hold geometry: send it again after a load.
 /// A body moves by itself: it takes one sample, a closed mesh, which holds at once whatever its frame. It stays where it
 /// is and every point goes on as it moved; inertia follows from the mesh, and mass too where the scene gives a density.
 /// Errors: INVALID (no object has this name, frames do not rise), GEOMETRY (the message names the defect). After an error
@@ -319,7 +360,8 @@ pub unsafe extern "C" fn mns_simulation_set_keys(
 unsafe fn sample(s: &mns_mesh_sample, name: &str) -> Result<(f64, TriMesh), Fault> {
     // SAFETY: the caller's promise.
     let (mut mesh, velocities) = unsafe {
-        let mesh = TriMesh::new(s.positions.vectors(name)?, s.triangles.triangles(name)?);
+        let mut mesh = TriMesh::new(s.positions.vectors(name)?, s.triangles.triangles(name)?);
+        mesh.attributes = attributes(s.attributes, s.attribute_count, name, mesh.positions.len())?;
         (mesh, if s.velocities.count == 0 { None } else { Some(s.velocities.vectors(name)?) })
     };
     mesh.check(name)?;
@@ -331,6 +373,7 @@ unsafe fn sample(s: &mns_mesh_sample, name: &str) -> Result<(f64, TriMesh), Faul
         if !data.iter().all(|v| v.is_finite()) {
             return Err(Fault::invalid(name, "velocities must be finite"));
         }
+        mesh.attributes.retain(|a| a.name != "velocity" && a.name != "v");
         mesh.attributes.push(Attribute { name: "velocity".into(), width: 3, data });
     }
     Ok((s.frame, mesh))

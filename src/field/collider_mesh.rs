@@ -23,7 +23,7 @@ use super::collider_morph::MorphedMesh;
 use super::solid::SolidShape;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::geometry::{Bvh, TriMesh, closest_motion};
+use crate::geometry::{Attribute, Bvh, TriMesh, closest_motion};
 use crate::grid::{DistanceParams, MeshDistance};
 use crate::math::{Aabb, Mat3, Motion, Pose, Vec3};
 use std::sync::{Arc, Mutex};
@@ -187,6 +187,27 @@ impl MovingMesh {
         given.map_or_else(|| self.mesh_at(time).0, |k| self.meshes[k].clone())
     }
 
+    /// The mesh that [`MovingMesh::motion_at`] places at a time, with what its vertices carry then: between two samples with
+    /// the same triangles values go evenly from one to the other, else those of the sample hold.
+    pub fn painted_at(&self, time: f64) -> TriMesh {
+        let shape = if self.is_rigid() { self.body().clone() } else { self.mesh_at(time).0 };
+        let (k, s) = self.locate(time);
+        let next = self.meshes.get(k + 1);
+        let attributes = match (self.between.get(k), next) {
+            (Some(Between::Moved(_)), Some(next)) => {
+                self.meshes[k].attributes.iter().map(|a| blended(a, next.attribute(&a.name), s)).collect()
+            }
+            (_, Some(next)) if s >= 1.0 => next.attributes.clone(),
+            _ => self.meshes[k].attributes.clone(),
+        };
+        TriMesh { attributes, ..shape }
+    }
+
+    /// The samples, one after another.
+    pub fn samples(&self) -> &[TriMesh] {
+        &self.meshes
+    }
+
     /// The segment that holds a time, and the fraction of the way through it, held at the ends.
     fn locate(&self, time: f64) -> (usize, f64) {
         let after = self.times.partition_point(|t| *t <= time);
@@ -344,6 +365,15 @@ impl MovingMesh {
         kept.push((k, distance.clone()));
         Ok(distance)
     }
+}
+
+/// An attribute on its way to what it is in the next sample; one that is not there any more is held.
+fn blended(from: &Attribute, to: Option<&Attribute>, s: f64) -> Attribute {
+    let Some(to) = to.filter(|to| to.data.len() == from.data.len() && s > 0.0) else { return from.clone() };
+    let one = |(a, b): (&f32, &f32)| (f64::from(*a) + s * (f64::from(*b) - f64::from(*a))) as f32;
+    // The end is the next sample itself, not a sum.
+    let data = if s < 1.0 { from.data.iter().zip(&to.data).map(one).collect() } else { to.data.clone() };
+    Attribute { data, ..from.clone() }
 }
 
 /// The velocities that a mesh carries.

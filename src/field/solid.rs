@@ -82,7 +82,7 @@ pub struct Solid {
 }
 
 impl Solid {
-    fn to_local(&self, pose: &Pose, x: &Vec3) -> Vec3 {
+    pub(super) fn to_local(&self, pose: &Pose, x: &Vec3) -> Vec3 {
         pose.to_local(x) / self.scale
     }
 

@@ -13,6 +13,7 @@
 //! Who asks many questions in one place, such as a tile of a grid, asks [`Solids::near`] first: it
 //! answers the same for everything within a box, and looks only at solids and faces that reach it.
 
+use super::painted::Rough;
 use super::solid::{Solid, Wall};
 use crate::math::{Aabb, Motion, Vec3};
 use std::sync::Arc;
@@ -41,6 +42,8 @@ struct Placed {
     thin: bool,
     /// The number of the body, if liquid moves it.
     body: Option<u32>,
+    /// Friction that is painted on it, and what it has where nothing is.
+    rough: Option<(Arc<Rough>, f64)>,
 }
 
 impl Placed {
@@ -51,6 +54,7 @@ impl Placed {
             solid: Arc::new(solid),
             whole: None,
             body: None,
+            rough: None,
         }
     }
 }
@@ -93,6 +97,14 @@ impl Solids {
         moved
     }
 
+    /// The same with friction painted on the first of them, in the coordinates of their shapes, and what they have elsewhere.
+    pub fn roughened(mut self, rough: impl Iterator<Item = Option<(Arc<Rough>, f64)>>) -> Self {
+        for (placed, rough) in self.solids.iter_mut().zip(rough) {
+            placed.rough = rough;
+        }
+        self
+    }
+
     /// The same with every thin solid as a plate of twice this thickness (see [`super::SolidShape::plate`]).
     pub fn thickened(self, half: f64) -> Self {
         Self { half, ..self }
@@ -116,7 +128,7 @@ impl Solids {
             match p.solid.part(within) {
                 Some(part) => {
                     let whole = p.whole.clone().or_else(|| Some(p.solid.clone()));
-                    Some(Placed { solid: Arc::new(part), whole, ..*p })
+                    Some(Placed { solid: Arc::new(part), whole, ..p.clone() })
                 }
                 // The faces are elsewhere, but not the plate.
                 None => (self.half > 0.0).then(|| p.clone()),
@@ -278,10 +290,17 @@ impl Solids {
 
     /// How liquid behaves at the nearest wall.
     pub fn wall(&self, x: &Vec3, reach: f64) -> Wall {
-        self.nearest(x, reach).map_or(self.domain_wall, |s| s.wall)
+        let nearest = self.nearest_placed(x, reach.min(self.domain_distance(x)), |_| true).1;
+        nearest.map_or(self.domain_wall, |p| match &p.rough {
+            None => p.solid.wall,
+            Some((rough, elsewhere)) => {
+                let local = p.solid.to_local(&p.solid.motion.pose, x);
+                Wall { friction: rough.at(&local).unwrap_or(*elsewhere), ..p.solid.wall }
+            }
+        })
     }
 
-    /// How liquid behaves at each solid and at the domain.
+    /// How liquid behaves at each solid, where it is roughest, and at the domain.
     pub fn walls(&self) -> impl Iterator<Item = &Wall> {
         self.solids.iter().map(|s| &s.solid.wall).chain(std::iter::once(&self.domain_wall))
     }

@@ -66,6 +66,12 @@ pub fn is_taken(name: &str) -> bool {
     TAKEN.contains(&name)
 }
 
+/// Whether files can hold a name.
+pub fn is_attribute_name(name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.len() <= 64 && name.chars().all(word)
+}
+
 /// Refuse names that files cannot hold and values that are no numbers.
 pub(super) fn check(path: &str, attributes: &Attributes) -> Result<()> {
     if attributes.len() > MOST {
@@ -73,8 +79,7 @@ pub(super) fn check(path: &str, attributes: &Attributes) -> Result<()> {
     }
     for (name, value) in attributes {
         let path = format!("{path}.{}", super::printable(name));
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.is_empty() || name.len() > 64 || !name.chars().all(word) {
+        if !is_attribute_name(name) {
             return Err(Error::scene(path, "a name is made of at most 64 letters, digits and _"));
         }
         if is_taken(name) {

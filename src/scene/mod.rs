@@ -18,7 +18,7 @@ mod sizing;
 mod units;
 mod validate;
 
-pub use attribute::{AttributeValue, Attributes, Shown, is_taken};
+pub use attribute::{AttributeValue, Attributes, Shown, is_attribute_name, is_taken};
 pub use description::{
     Debug, Domain, Flow, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, Smoke,
     SurfaceFormat, Transfer, ViscosityCoupling,

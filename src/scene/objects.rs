@@ -154,7 +154,7 @@ pub struct Collider {
     /// How liquid meets it.
     #[serde(default)]
     pub wall: Wall,
-    /// Friction from 0 to 1 on walls along which liquid slides.
+    /// Friction from 0 to 1 on walls along which liquid slides; a value `friction` at the vertices of its mesh goes before.
     #[serde(default)]
     pub friction: Keyed<f64>,
     /// How previews draw it.

@@ -125,6 +125,23 @@ impl Object {
         }
     }
 
+    /// The same with what the vertices carry at that frame.
+    pub fn painted(&self, frame: f64) -> Cow<'_, TriMesh> {
+        match &self.form {
+            Form::Moving(mesh) => Cow::Owned(mesh.painted_at(frame)),
+            _ => self.mesh(frame),
+        }
+    }
+
+    /// Every mesh that it is made of.
+    pub fn samples(&self) -> &[TriMesh] {
+        match &self.form {
+            Form::Absent(_) => &[],
+            Form::Still(_, mesh) => std::slice::from_ref(mesh),
+            Form::Moving(mesh) => mesh.samples(),
+        }
+    }
+
     /// The greatest speed of a point in the frame that follows `from` and takes `seconds`; parts of the
     /// frame are looked at one by one, since what turns and returns has gone nowhere in the whole.
     pub fn speed_ahead(&self, from: f64, seconds: f64) -> f64 {

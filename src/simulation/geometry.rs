@@ -8,7 +8,7 @@
 
 use super::form::{Form, Object};
 use super::world::{mesh_form, scaled};
-use super::{Simulation, solids_at};
+use super::{Simulation, poured_thickest, solids_at};
 use crate::error::{Error, Result};
 use crate::geometry::TriMesh;
 use crate::scene::ShapeSpec;
@@ -58,6 +58,7 @@ impl Simulation {
         let old = (std::mem::replace(&mut collider.object.form, form), collider.replaced);
         collider.replaced = true;
         // From now on it is measured in every step; what was measured once and for all forgets it.
+        collider.paint(now);
         let ended = match old.1 {
             true => self.pool.install(|| self.world.colliders[index].object.check(now)),
             false => self.measure_again(),
@@ -65,6 +66,7 @@ impl Simulation {
         if ended.is_err() {
             let collider = &mut self.world.colliders[index];
             (collider.object.form, collider.replaced) = old;
+            collider.paint(now);
         }
         ended
     }
@@ -74,8 +76,13 @@ impl Simulation {
         let index = index.ok_or_else(|| unknown("emitter", name, self.sources.iter().map(|s| &s.object)))?;
         let spec = &self.scene.emitters[index].shape;
         let form = self.new_form(&self.sources[index].object, spec, samples, now)?;
-        let Self { sources, pool, .. } = self;
-        pool.install(|| sources[index].replace(form, now))
+        let Self { sources, pool, columns, world, .. } = self;
+        pool.install(|| {
+            sources[index].replace(form, now)?;
+            sources[index].prepare_paint(columns, now);
+            world.painted[1] = poured_thickest(sources);
+            Ok(())
+        })
     }
 
     /// A body moves by itself, so that one mesh is all there is to know.

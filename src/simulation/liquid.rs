@@ -169,6 +169,10 @@ pub trait Liquid: Send + Sync {
     fn attribute_names(&self) -> Vec<String> {
         Vec::new()
     }
+    /// The greatest viscosity that liquid carries from its source, Pa·s; 0 if none does.
+    fn thickest(&self) -> f64 {
+        0.0
+    }
     /// What the particles carry besides velocity and id.
     fn particle_attributes(&self, _viscosity: &[f64]) -> Vec<Attribute> {
         Vec::new()

@@ -105,6 +105,8 @@ pub struct Simulation {
     sinks: Vec<Sink>,
     /// Meshes that are handed over frame by frame.
     feeds: Vec<Feed>,
+    /// What liquid carries.
+    columns: Columns,
     liquid: Box<dyn Liquid>,
     /// Volume that each source with a rate should have given so far, m³.
     due: Vec<f64>,
@@ -137,7 +139,7 @@ impl Simulation {
         estimate::check(&scene, &settings, Meshes::Read(&read))?;
         let frame = scene.frames[0];
         // Distances are measured in the pool too: nothing may wake threads that the host has not granted.
-        let (world, bodies, sources, sinks, feeds, liquid, volume) = pool.install(|| {
+        let (world, bodies, sources, sinks, feeds, columns, liquid, volume) = pool.install(|| {
             let loader = Loader { scene: &scene, meshes: &read };
             let mut world = World::new(&scene, &loader)?;
             let bodies = Bodies::new(&loader)?;
@@ -151,12 +153,12 @@ impl Simulation {
             let paints: Vec<Paint> = (regions.iter().zip(&scene.initial))
                 .map(|(r, v)| Paint::new(&columns, &r.0, &v.attributes, frame as f64))
                 .collect();
-            let thickest = sources.iter().map(|s| s.thickest()).chain(paints.iter().map(Paint::thickest));
-            world.painted = thickest.fold(0.0, f64::max);
+            world.painted =
+                [paints.iter().map(Paint::thickest).fold(0.0, f64::max), poured_thickest(&sources)];
             let solids = solids_at(&scene, &world, &bodies, frame as f64)?;
-            let liquid = start(&scene, &solids, &regions, &paints, columns, sources.len())?;
+            let liquid = start(&scene, &solids, &regions, &paints, columns.clone(), sources.len())?;
             let volume = liquid.amount().volume;
-            Ok::<_, Error>((world, bodies, sources, sinks, feeds, liquid, volume))
+            Ok::<_, Error>((world, bodies, sources, sinks, feeds, columns, liquid, volume))
         })?;
         Ok(Self {
             due: vec![0.0; sources.len()],
@@ -168,6 +170,7 @@ impl Simulation {
             sources,
             sinks,
             feeds,
+            columns,
             liquid,
             frame,
             volume,
@@ -386,7 +389,9 @@ impl FrameWork<'_> {
         cancel: &Cancel,
         progress: &Mutex<Progress>,
     ) -> Result<report::StepReport> {
-        let (cell, thickness) = (self.scene.cell(), thickest(self.scene, self.world, to));
+        // Liquid that is there may be thicker than any that comes in now.
+        let thickness = thickest(self.scene, self.world, to).max(self.liquid.thickest());
+        let cell = self.scene.cell();
         let walls = self.world.solids(from, to, dt, thickness, cancel)?;
         let (states, moved) = self.bodies.advance(&walls, dt, cell, thickness);
         let solids = walls.clone().and_bodies(moved);
@@ -498,7 +503,12 @@ fn viscosities(scene: &Scene, frame: f64) -> Vec<f64> {
 /// Dynamic viscosity of the thickest liquid, Pa·s: walls that stick to it need not ask which liquid comes.
 fn thickest(scene: &Scene, world: &World, frame: f64) -> f64 {
     let aging = scene.liquids.iter().flat_map(|l| l.viscosity_by_age.iter().map(|k| k[1]));
-    viscosities(scene, frame).into_iter().chain(aging).fold(world.painted, f64::max)
+    viscosities(scene, frame).into_iter().chain(aging).chain(world.painted).fold(0.0, f64::max)
+}
+
+/// The greatest viscosity that emitters give their liquid, Pa·s.
+fn poured_thickest(sources: &[Source]) -> f64 {
+    sources.iter().map(Source::thickest).fold(0.0, f64::max)
 }
 
 /// The mesh files of a scene, each read once.
@@ -558,7 +568,7 @@ fn start(
         })
         .collect();
     let coats: Vec<Coat> =
-        placed.iter().zip(paints).map(|((_, p, _, _), paint)| paint.at(p, frame)).collect();
+        (placed.iter().zip(regions).zip(paints)).map(|((p, r), paint)| paint.at(&r.0, &p.1, frame)).collect();
     let brushes: Vec<_> =
         coats.iter().map(|coat| move |x: &Vec3, out: &mut Vec<f32>| coat.apply(x, out)).collect();
     let mut volumes = Vec::new();

@@ -1,14 +1,17 @@
 //! What liquid of a source carries from the start.
 //!
 //! A value is given in the scene for a whole source, or at the vertices of its mesh: then a point of the liquid takes what
-//! the nearest point of the mesh has, linear over triangles. The scene goes before the mesh. Checked by tests/attributes.rs.
+//! the nearest point of the mesh has, linear over triangles. A mesh that is given at several frames may have other values at
+//! each: liquid takes those of the moment at which it comes in. The scene goes before the mesh. Which names are carried is
+//! settled when the scene is built. Checked by tests/attributes.rs.
 
 use super::form::{Object, Placed};
 use crate::error::Result;
-use crate::field::{Column, Columns};
-use crate::geometry::{Bvh, TriMesh, barycentric};
+use crate::field::{Column, Columns, PaintedMesh};
+use crate::geometry::TriMesh;
 use crate::math::{Pose, Vec3};
 use crate::scene::{AttributeValue, Attributes, Scene, Shown, is_taken};
+use std::sync::Arc;
 
 /// Most numbers of one attribute of a mesh that are carried.
 const WIDEST: usize = 4;
@@ -16,23 +19,25 @@ const WIDEST: usize = 4;
 /// What the liquid of one source carries.
 #[derive(Default)]
 pub(super) struct Paint {
-    blank: Vec<f32>,
+    columns: Columns,
     given: Vec<(Column, AttributeValue)>,
-    brush: Option<Brush>,
+    /// The brush of a mesh that is the same at all times.
+    still: Option<Arc<Brush>>,
+    /// The greatest viscosity that it gives, Pa·s.
+    thickest: f64,
 }
 
 /// A mesh with values at its vertices.
 struct Brush {
-    mesh: TriMesh,
-    tree: Bvh,
+    painted: PaintedMesh,
     /// Which attribute of the mesh goes to which column.
     columns: Vec<(usize, Column)>,
 }
 
 /// Paint at one moment, where the source stands then.
-pub(super) struct Coat<'a> {
+pub(super) struct Coat {
     row: Vec<f32>,
-    brush: Option<&'a Brush>,
+    brush: Option<Arc<Brush>>,
     pose: Pose,
     scale: f64,
 }
@@ -55,9 +60,8 @@ pub(super) fn columns<'a>(
         for (name, value) in given {
             columns.add(name, value.width(), &object.name)?;
         }
-        for a in
-            object.mesh(scene.frames[0] as f64).attributes.iter().filter(|a| is_carried(a.width, &a.name))
-        {
+        let painted = object.painted(scene.frames[0] as f64);
+        for a in painted.attributes.iter().filter(|a| is_carried(a.width, &a.name)) {
             columns.add(&a.name, a.width, &object.name)?;
         }
     }
@@ -73,28 +77,42 @@ impl Paint {
         let of =
             |(name, value): (&String, &AttributeValue)| Some((columns.find(name)?.clone(), value.clone()));
         let given: Vec<(Column, AttributeValue)> = given.iter().filter_map(of).collect();
-        let brush = Brush::new(columns, &object.mesh(frame), &given);
-        Self { blank: columns.blank(), given, brush }
+        let still = match object.samples() {
+            [_] => Brush::new(columns, &object.painted(frame), &given).map(Arc::new),
+            _ => None,
+        };
+        let thickest = thickest(object, &given);
+        Self { columns: columns.clone(), given, still, thickest }
     }
 
     /// What the liquid that comes in at a frame carries.
-    pub fn at(&self, placed: &Placed, frame: f64) -> Coat<'_> {
-        let mut row = self.blank.clone();
+    pub fn at(&self, object: &Object, placed: &Placed, frame: f64) -> Coat {
+        let mut row = self.columns.blank();
         for (column, value) in &self.given {
             value.write(frame, &mut row[column.start..column.start + column.width]);
         }
-        Coat { row, brush: self.brush.as_ref(), pose: placed.pose, scale: placed.scale }
+        let several = !row.is_empty() && object.samples().len() > 1;
+        let brush = match several {
+            true => Brush::new(&self.columns, &object.painted(frame), &self.given).map(Arc::new),
+            false => self.still.clone(),
+        };
+        Coat { row, brush, pose: placed.pose, scale: placed.scale }
     }
 
-    /// The greatest viscosity among what was given, Pa·s.
+    /// The greatest viscosity that it gives now, Pa·s.
     pub fn thickest(&self) -> f64 {
-        let given = self.given.iter().filter(|(c, _)| c.name == "viscosity").flat_map(|(_, v)| v.numbers());
-        let painted = self.brush.iter().flat_map(|b| {
-            let own = b.columns.iter().filter(|(_, c)| c.name == "viscosity");
-            own.flat_map(|(a, _)| b.mesh.attributes[*a].data.iter().map(|v| f64::from(*v)))
-        });
-        given.chain(painted).fold(0.0, f64::max)
+        self.thickest
     }
+}
+
+/// The greatest viscosity among what was given or painted, Pa·s.
+fn thickest(object: &Object, given: &[(Column, AttributeValue)]) -> f64 {
+    let own = given.iter().filter(|(c, _)| c.name == "viscosity").flat_map(|(_, v)| v.numbers());
+    let named = object.samples().iter().filter_map(|mesh| mesh.attribute("viscosity"));
+    let painted = named.filter(|a| a.width == 1).flat_map(|a| a.data.iter().map(|v| f64::from(*v)));
+    // The scene goes before the mesh.
+    let painted = painted.filter(|_| given.iter().all(|(c, _)| c.name != "viscosity"));
+    own.chain(painted).filter(|v| v.is_finite()).fold(0.0, f64::max)
 }
 
 impl Brush {
@@ -108,18 +126,14 @@ impl Brush {
         if columns.is_empty() || mesh.is_empty() {
             return None;
         }
-        Some(Self { tree: Bvh::new(mesh), mesh: mesh.clone(), columns })
+        Some(Self { painted: PaintedMesh::new(mesh.clone()), columns })
     }
 
     fn paint(&self, x: &Vec3, row: &mut [f32]) {
-        let Some(near) = self.tree.closest(x, f64::INFINITY) else { return };
-        let weights = barycentric(&self.mesh.corners(near.triangle as usize), &near.point);
-        let corners = self.mesh.triangles[near.triangle as usize];
+        let Some(weights) = self.painted.weights(x) else { return };
         for (a, column) in &self.columns {
-            let (data, width) = (&self.mesh.attributes[*a].data, column.width);
-            for n in 0..width {
-                let at = |v: u32| f64::from(data[v as usize * width + n]);
-                let value: f64 = weights.iter().zip(corners).map(|(w, v)| w * at(v)).sum();
+            for n in 0..column.width {
+                let value = self.painted.value(*a, n, &weights);
                 // A vertex without a value leaves what the liquid would have had.
                 if value.is_finite() {
                     row[column.start + n] = value as f32;
@@ -129,12 +143,12 @@ impl Brush {
     }
 }
 
-impl Coat<'_> {
+impl Coat {
     /// Write behind `out` what liquid at a point carries.
     pub fn apply(&self, x: &Vec3, out: &mut Vec<f32>) {
         let start = out.len();
         out.extend_from_slice(&self.row);
-        if let Some(brush) = self.brush {
+        if let Some(brush) = &self.brush {
             brush.paint(&(self.pose.to_local(x) / self.scale), &mut out[start..]);
         }
     }

@@ -84,9 +84,9 @@ pub(super) struct Source {
 }
 
 /// An emitter during one substep.
-pub(super) struct Placed<'a> {
+pub(super) struct Placed {
     region: form::Placed,
-    pub coat: Coat<'a>,
+    pub coat: Coat,
     /// Volume that it may still give in this substep, m³.
     pub budget: f64,
     pub bounds: Aabb,
@@ -95,7 +95,7 @@ pub(super) struct Placed<'a> {
     pub carried: Vec3,
 }
 
-impl Placed<'_> {
+impl Placed {
     pub fn distance(&self, x: &Vec3) -> f64 {
         self.region.distance(x)
     }
@@ -130,7 +130,7 @@ impl Source {
         Ok(())
     }
 
-    /// Learn which columns of what liquid carries there are.
+    /// Learn which columns of what liquid carries there are, or what is painted on another form.
     pub fn prepare_paint(&mut self, columns: &Columns, frame: f64) {
         self.paint = Paint::new(columns, &self.object, &self.spec.attributes, frame);
     }
@@ -148,7 +148,7 @@ impl Source {
         gravity: &Vec3,
         [given, due]: [f64; 2],
         cancel: &Cancel,
-    ) -> Result<Option<Placed<'_>>> {
+    ) -> Result<Option<Placed>> {
         let (frame, dt) = (carriers.frames[1], carriers.dt);
         let total = self.spec.total_ml.map_or(f64::INFINITY, |t| t * MILLILITRE);
         if self.object.is_absent() || !self.spec.active.at(frame) || given >= total * (1.0 - 1e-9) {
@@ -165,7 +165,7 @@ impl Source {
                 along * (((due.min(total) - given) / dt).max(0.0) / self.cross_section(&bounds, &along))
             }
         };
-        let coat = self.paint.at(&region, frame);
+        let coat = self.paint.at(&self.object, &region, frame);
         // What gravity draws out of the region faster than the rate is not made up for.
         let by_rate = self.spec.rate_ml_s.is_some() && given > 0.0;
         let budget = if by_rate { due.min(total) - given } else { total - given }.max(0.0);

@@ -7,7 +7,7 @@
 use super::form::{Form, Object};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::field::{MovingMesh, Solid, SolidShape, Solids, Wall};
+use crate::field::{MovingMesh, Rough, Solid, SolidShape, Solids, Wall};
 use crate::geometry::{Shape, TriMesh};
 use crate::grid::DistanceParams;
 use crate::math::{Aabb, Motion, Pose, Vec3};
@@ -47,6 +47,8 @@ pub(super) struct Collider {
     pub wall: scene::Wall,
     pub friction: scene::Keyed<f64>,
     pub look: scene::Look,
+    /// Friction that is painted on its mesh; see [`Collider::paint`].
+    rough: Option<Arc<Rough>>,
     /// Whether the host has replaced its geometry, so that it may change again at any time.
     pub replaced: bool,
 }
@@ -54,6 +56,22 @@ pub(super) struct Collider {
 impl Collider {
     pub fn is_animated(&self) -> bool {
         self.replaced || self.object.is_animated()
+    }
+
+    /// Take over the friction that is painted on the form; one that changes is read in every step instead.
+    pub fn paint(&mut self, frame: f64) {
+        self.rough = if self.object.samples().len() == 1 { self.read_rough(frame) } else { None };
+    }
+
+    fn read_rough(&self, frame: f64) -> Option<Arc<Rough>> {
+        // Where nothing is painted the number of the scene holds, which may change.
+        let painted = self.object.samples().iter().any(|m| m.attribute("friction").is_some());
+        painted.then(|| Rough::new(&self.object.painted(frame)).map(Arc::new)).flatten()
+    }
+
+    /// The friction that is painted on it at a frame.
+    fn rough_at(&self, frame: f64) -> Option<Arc<Rough>> {
+        if self.object.samples().len() == 1 { self.rough.clone() } else { self.read_rough(frame) }
     }
 }
 
@@ -64,8 +82,8 @@ pub(super) struct World {
     closed: [[bool; 2]; 3],
     domain_wall: scene::Wall,
     domain_friction: f64,
-    /// The greatest viscosity that a source gives its liquid, Pa·s.
-    pub painted: f64,
+    /// The greatest viscosity that initial volumes, and emitters, give their liquid, Pa·s.
+    pub painted: [f64; 2],
     /// Half the thickness of the plates that stand for sheets without thickness, m.
     sheet: f64,
 }
@@ -82,7 +100,10 @@ impl World {
             let form = loader.form(&c.shape, &name, c.transform.scale)?;
             let object = Object { name, form, transform: c.transform.clone(), container: c.container };
             let (friction, replaced) = (c.friction.clone(), c.shape.by_frame());
-            Ok(Collider { object, wall: c.wall, friction, look: c.look, replaced })
+            let mut collider =
+                Collider { object, wall: c.wall, friction, look: c.look, rough: None, replaced };
+            collider.paint(scene.frames[0] as f64);
+            Ok(collider)
         };
         let colliders = scene.colliders.iter().enumerate().map(build).collect::<Result<Vec<_>>>()?;
         let domain = scene.domain.as_ref();
@@ -92,7 +113,7 @@ impl World {
             closed: std::array::from_fn(|a| domain.map_or([false; 2], |d| d.sides.open(a).map(|open| !open))),
             domain_wall: domain.map_or(scene::Wall::Auto, |d| d.wall),
             domain_friction: domain.map_or(0.0, |d| d.friction),
-            painted: 0.0,
+            painted: [0.0; 2],
             sheet: SHEET_CELLS * scene.cell(),
         })
     }
@@ -109,7 +130,10 @@ impl World {
     /// The solids at frame `to`, on their way from frame `from`, which takes `dt` seconds.
     pub fn solids(&self, from: f64, to: f64, dt: f64, viscosity: f64, cancel: &Cancel) -> Result<Solids> {
         let wall = |wall: scene::Wall, friction: f64| self::wall(wall, friction, viscosity);
-        let place = |c: &Collider| {
+        let there = || self.colliders.iter().filter(|c| !c.object.is_absent());
+        let rough: Vec<_> = there().map(|c| c.rough_at(to)).collect();
+        let place = |(c, rough): (&Collider, &Option<Arc<Rough>>)| {
+            let greatest = rough.as_ref().map_or(0.0, |r| r.greatest());
             let placed = c.object.at(from, to, dt, cancel)?;
             let (before, pose) = (placed.before, placed.pose);
             let moves = dt > 0.0 && before != pose;
@@ -120,13 +144,13 @@ impl World {
                 motion: if moves { Motion::between(&before, &pose, dt) } else { Motion::at_rest(pose) },
                 before,
                 animated: c.is_animated(),
-                wall: wall(c.wall, c.friction.at(to)),
+                wall: wall(c.wall, c.friction.at(to).max(greatest)),
             })
         };
-        let there = self.colliders.iter().filter(|c| !c.object.is_absent());
-        let solids = there.map(place).collect::<Result<Vec<_>>>()?;
+        let solids = there().zip(&rough).map(place).collect::<Result<Vec<_>>>()?;
+        let painted = there().zip(rough).map(|(c, r)| r.map(|r| (r, c.friction.at(to))));
         let domain = wall(self.domain_wall, self.domain_friction);
-        Ok(Solids::new(solids, self.domain, self.closed, domain).thickened(self.sheet))
+        Ok(Solids::new(solids, self.domain, self.closed, domain).roughened(painted).thickened(self.sheet))
     }
 }
 

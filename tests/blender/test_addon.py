@@ -332,6 +332,7 @@ class AddOn(unittest.TestCase):
         source.data.attributes.new("heat", "FLOAT", "POINT").data[0].value = 7.0
         scene = exported().scene
         self.assertEqual(scene["emitters"][0]["liquid"], "liquid 2")
+        self.assertEqual(scene["outputs"]["attributes"], ["viscosity"])
         self.assertEqual([q["viscosity"] for q in scene["liquids"]], [0.001002, 5.0])
         self.assertEqual(scene["liquids"][1]["density"], scene["liquids"][0]["density"])
         mesh = (FOLDER / "exported" / scene["emitters"][0]["shape"]["mesh"]["file"]).read_bytes()
@@ -549,6 +550,33 @@ class AddOn(unittest.TestCase):
         self.assertEqual(at, len(rows))
         source.vertex_groups.remove(group)
         bpy.ops.meniscus.revert()
+
+    def test_09b_what_is_painted_rough_holds_water(self):
+        import meniscus
+
+        # A sheet of water, two cells thick, slides over a floor; the vertex group of its vertices is the friction.
+        bpy.ops.mesh.primitive_cube_add(size=1, location=(0, 0, 0.02), scale=(0.3, 0.3, 0.04))
+        floor = bpy.context.object
+        bpy.ops.meniscus.set_role(role="OBSTACLE")
+        floor.meniscus.collider.wall = "slide"
+        bpy.ops.mesh.primitive_cube_add(size=0.06, location=(-0.06, 0, 0.048), scale=(1, 3, 0.27))
+        block = bpy.context.object
+        bpy.ops.meniscus.set_role(role="LIQUID")
+        block.meniscus.source.source_velocity = (1, 0, 0)
+        group = floor.vertex_groups.new(name="friction")
+        speeds = []
+        for rough in (0.0, 0.7):
+            group.add(list(range(8)), rough, "REPLACE")
+            scene = exported(f"rough_{rough}").scene
+            scene["frames"] = [1, 4]
+            scene.pop("emitters", None)
+            scene["colliders"] = [c for c in scene["colliders"] if c["name"] == floor.name]
+            with meniscus.Simulation(scene, threads=1, mesh_folder=str(FOLDER / f"rough_{rough}")) as water:
+                water.advance(4)
+                speeds.append(water.field("particle.velocity")[:, 0].mean())
+        self.assertLess(speeds[1], 0.8 * speeds[0])
+        for obj in (floor, block):
+            bpy.data.objects.remove(obj)
 
     def test_10_every_panel_draws_for_every_role(self):
         panels, properties = part("panels"), part("properties")

@@ -83,6 +83,34 @@ class Polygons(unittest.TestCase):
         print(f"VTP: {sizes[0]} bytes, VTK's writer {sizes[1]}, ratio {sizes[0] / sizes[1]:.3f}")
         self.assertLessEqual(*sizes)
 
+    def test_ply_and_obj_are_no_larger_than_others_write_them(self):
+        # The same points, triangles and velocities by meshio; OBJ has no place for velocities, so both are without.
+        points, faces = self.truth.points.astype("f4"), self.truth.cells_dict["triangle"].astype("i4")
+        data = {n: self.truth.point_data[n].astype("f4") for n in ("vx", "vy", "vz")}
+        meshio.write(self.folder / "theirs.ply", meshio.Mesh(points, [("triangle", faces)], data))
+        meshio.write(self.folder / "bare.ply", meshio.Mesh(points, [("triangle", faces)]))
+        meshio.write(self.folder / "theirs.obj", meshio.Mesh(points, [("triangle", faces)]))
+        self.run_command("cache", "convert", "bare.ply", "ours.obj")
+        for ours, theirs in (("cache/surface/0004.ply", "theirs.ply"), ("ours.obj", "theirs.obj")):
+            sizes = (self.folder / ours).stat().st_size, (self.folder / theirs).stat().st_size
+            print(f"{theirs[-3:].upper()}: {sizes[0]} bytes, meshio's writer {sizes[1]}, ratio {sizes[0] / sizes[1]:.3f}")
+            self.assertLessEqual(*sizes)
+
+    def test_what_liquid_carries_is_read_by_others_to_the_last_bit(self):
+        scene = dict(SCENE, frames=[1, 3], outputs={"particles": True, "attributes": ["age", "viscosity"]})
+        scene["initial"] = [dict(SCENE["initial"][0], attributes={"Cd": [0.9, 0.3, 0.1], "heat": 7})]
+        (self.folder / "carried.json").write_text(json.dumps(scene))
+        self.run_command("run", "carried.json", "-o", "carried", "--no-report", "--progress", "none")
+        self.run_command("cache", "convert", "carried", "carried_vtp", "--to", "vtp")
+        self.run_command("cache", "convert", "carried", "carried_points", "--particles", "--to", "vtp")
+        for mesh, ply in (("carried_vtp/surface/0003.vtp", "carried/surface/0003.ply"), ("carried_points/0003.vtp", "carried/particles/0003.ply")):
+            ours, theirs = pyvista.read(self.folder / mesh), meshio.read(self.folder / ply)
+            for name in ("age", "viscosity", "heat"):
+                numpy.testing.assert_array_equal(ours[name], theirs.point_data[name])
+            numpy.testing.assert_array_equal(ours["Cd"], numpy.stack([theirs.point_data[f"Cd_{c}"] for c in range(3)], axis=1))
+            self.assertEqual(set(theirs.point_data["heat"]), {7.0})
+            self.assertGreater(theirs.point_data["age"].max(), 0)
+
     def test_vtp_particles_keep_their_numbers(self):
         self.run_command("cache", "convert", "cache", "points", "--particles", "--to", "vtp")
         found = pyvista.read(self.folder / "points/0004.vtp")

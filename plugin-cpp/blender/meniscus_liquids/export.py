@@ -328,6 +328,8 @@ class Exporter:
         if found is None:
             found = {"name": f"liquid {len(liquids) + 1}", "density": liquids[0]["density"], "viscosity": own}
             liquids.append(found)
+            # Which is where can then be seen on the surface.
+            scene["outputs"]["attributes"] = ["viscosity"]
         entry["liquid"] = found["name"]
 
     def _force_now(self, obj) -> dict:

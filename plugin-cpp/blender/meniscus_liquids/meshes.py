@@ -75,7 +75,7 @@ _TAKEN = {"position", "normal", "velocity", "id", "age", "phase"}
 def _carried(obj, mesh) -> dict:
     """Painted values: attributes on the vertices, all of them for sources, and vertex groups with a meaning."""
     found = {}
-    painted = ("viscosity", "friction", "adhesion")
+    painted = ("viscosity", "friction")
     source = obj.meniscus.role in ("LIQUID", "INFLOW")
     for attribute in mesh.attributes:
         wanted = attribute.name in painted or source and attribute.name not in _TAKEN and not attribute.name.startswith(".")

@@ -13,13 +13,15 @@ restores the nearest kept state.
 
 What the compiled node does and this one does not: frames are kept in memory only, there is neither Export Scene nor Show
 Domain, a cook between two frames gives the earlier one, floating bodies come out as polygons in their place instead of
-packed primitives, and an `id` above 2^31 wraps.
+packed primitives, point groups are not carried, and an `id` above 2^31 wraps.
 """
 
+import fnmatch
 import fractions
 import hashlib
 import json
 import pathlib
+import re
 from collections import OrderedDict, namedtuple
 
 import numpy
@@ -34,8 +36,13 @@ SOURCES, COLLIDERS, CONTAINER, BODIES, FORCES = range(5)
 NOT_HERE = {"cache_dir", "cache_disk", "export_file", "export", "output_bounds"}
 _shots = {}
 
-# Triangles of one name, velocities or None, and values by the table's names that go before the panel's.
-Piece = namedtuple("Piece", "points triangles speeds own")
+# Triangles of one name, velocities or None, values by the table's names that go before the panel's, and what is painted on the
+# points: what liquid carries, or the friction of a collider.
+Piece = namedtuple("Piece", "points triangles speeds own painted")
+# Numbers on points that are handed over point by point.
+PAINTED = {"source": "viscosity", "collider": "friction"}
+# What means something else, here or in every file.
+TAKEN = set("P Pw position v velocity N normal id radius age phase pscale x y z vx vy vz nx ny nz s t red green blue alpha".split())
 # Something of the scene that changes with the frame: its path, the row of the table, and whose it is.
 Keyed = namedtuple("Keyed", "path row list name")
 
@@ -147,7 +154,7 @@ def _own(geometry, row, prim, used, hou):
     value = None
     if width == 1 and geometry.findPrimAttrib(name) is not None:
         value = prim.attribValue(name)
-    if value is None and row["type"] != "menu":
+    if value is None and row["type"] != "menu" and name != PAINTED.get(row["of"]):
         points = _on_points(geometry, name, hou)
         if points is not None and points.shape[1] >= width and len(used):
             mean = points[used, :width].astype(float).mean(axis=0).tolist()
@@ -162,7 +169,44 @@ def _own(geometry, row, prim, used, hou):
     return [float(x) for x in value]
 
 
-def pieces(geometry, kind, panel, hou):
+def matches(words, name):
+    """Whether a name is among those of a list such as "* ^uv"."""
+    found = False
+    for word in words.split():
+        if word.startswith("^"):
+            found = found and not fnmatch.fnmatchcase(name, word[1:])
+        else:
+            found = found or fnmatch.fnmatchcase(name, word)
+    return found
+
+
+def painted(geometry, kind, panel, frame, hou):
+    """What is painted on the points of a detail, by name, as rows of numbers that every file can hold."""
+    out, start = {}, panel.value("start_frame", 0)
+    tetrahedra = panel.value("simulator", start) == "bcc"
+    if kind == "collider":
+        names = ["friction"]
+    elif kind == "source" and not tetrahedra:
+        own = {r.get("attribute") for r in panel.of("source")} - {"viscosity"}
+        names = [a.name() for a in geometry.pointAttribs()]
+        names = [n for n in names if n == "viscosity" or n not in TAKEN | own and re.fullmatch("[A-Za-z0-9_]{1,64}", n)
+                 and matches(panel.value("carry", start), n)]
+    else:
+        names = ["viscosity"] if kind == "source" else []
+    for name in names:
+        values = _on_points(geometry, name, hou)
+        if values is None or not 1 <= values.shape[1] <= 4 or name in PAINTED.values() and values.shape[1] != 1:
+            continue
+        values = values.astype(numpy.float32)
+        if name == "viscosity":
+            # Below zero: that of the panel.
+            values = numpy.where(values >= 0, values, numpy.float32(panel.value("viscosity", frame)))
+        values = numpy.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
+        out[name] = numpy.clip(values, 0, 1) if kind == "collider" else values
+    return out
+
+
+def pieces(geometry, kind, panel, hou, frame):
     """The polygons of a detail by the primitive attribute `name`, with values of their own."""
     out = OrderedDict()
     if geometry is None or not geometry.prims():
@@ -178,11 +222,17 @@ def pieces(geometry, kind, panel, hou):
         first, fan = fans.setdefault(name, (prim, []))
         fan.extend((corners[0], corners[i - 1], corners[i]) for i in range(2, len(corners)))
     rows = [r for r in panel.of(kind) if r.get("attribute")]
+    paint = painted(geometry, kind, panel, frame, hou)
+    # Tetrahedra carry nothing; they take the mean.
+    tetrahedra = panel.value("simulator", panel.value("start_frame", 0)) == "bcc"
+    thick = paint.pop("viscosity", None) if tetrahedra else None
     for name, (prim, triangles) in fans.items():
         used, index = numpy.unique(numpy.asarray(triangles, dtype=numpy.int64).ravel(), return_inverse=True)
         own = {r["name"]: _own(geometry, r, prim, used, hou) for r in rows}
+        if thick is not None and own.get("source_viscosity") is None:
+            own["source_viscosity"] = float(thick[used].astype(float).mean())
         out[name] = Piece(points[used], index.reshape(-1, 3).astype(numpy.uint32), speeds[used].astype(numpy.float32) if speeds is not None else None,
-                          {k: v for k, v in own.items() if v is not None})
+                          {k: v for k, v in own.items() if v is not None}, {k: v[used] for k, v in paint.items()})
     return out
 
 
@@ -245,7 +295,7 @@ class Cook:
         return self.node.inputGeometryAtFrame(frame, index) if self.inputs[index] is not None else None
 
     def pieces(self, index, frame):
-        return pieces(self.geometry(index, frame), INPUTS[index], self.panel, self.hou)
+        return pieces(self.geometry(index, frame), INPUTS[index], self.panel, self.hou, frame)
 
     def key(self):
         digest = hashlib.sha256()
@@ -264,6 +314,8 @@ class Cook:
             else:
                 for name, p in self.pieces(index, self.start).items():
                     digest.update(name.encode() + p.points.tobytes() + p.triangles.tobytes() + repr(sorted(p.own.items())).encode())
+                    for attribute, values in sorted(p.painted.items()):
+                        digest.update(attribute.encode() + values.tobytes())
         return digest.hexdigest()
 
     def scene(self):
@@ -316,7 +368,7 @@ class Cook:
         place = f"{where}[{len(scene.get(where, []))}]"
         fed = self.moves[index] and where in ("emitters", "colliders")
         file = f"{where}.{name}"
-        self.meshes[file] = (piece.points, piece.triangles)
+        self.meshes[file] = (piece.points, piece.triangles, piece.painted)
         shape = "samples" if fed else "mesh"
         entry = {"name": name, "shape": {shape: {"files": [[self.start, file]], "by_frame": True} if fed else {"file": file}}}
         scene.setdefault(where, []).append(entry)
@@ -341,6 +393,8 @@ class Cook:
             if found is None:
                 found = {"name": f"liquid {len(liquids) + 1}", "density": liquids[0]["density"], "viscosity": own}
                 liquids.append(found)
+                # Which is where can then be seen on the surface.
+                scene.setdefault("outputs", {})["attributes"] = ["viscosity"]
             entry["liquid"] = found["name"]
 
     def send(self, simulation, first, last):
@@ -433,7 +487,7 @@ def sample(time, piece):
     """One timed mesh; without triangles the object is not there."""
     if piece is None:
         return (time, numpy.zeros((0, 3), numpy.float32), numpy.zeros((0, 3), numpy.uint32))
-    return (time, piece.points, piece.triangles) if piece.speeds is None else (time, piece.points, piece.triangles, piece.speeds)
+    return (time, piece.points, piece.triangles, piece.speeds, piece.painted)
 
 
 def put(scene, path, value):

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -80,8 +81,16 @@ enum GA_TypeInfo { GA_TYPE_VOID, GA_TYPE_POINT, GA_TYPE_VECTOR };
 enum GA_Storage { GA_STORE_INVALID, GA_STORE_INT32, GA_STORE_INT64, GA_STORE_REAL32 };
 enum GA_PrimitiveTypeId { GA_PRIMNONE, GA_PRIMPOLY, GA_PRIMPACKED, GA_PRIMVDB };
 
+enum GA_AttributeScope { GA_SCOPE_INVALID, GA_SCOPE_PUBLIC };
+enum GA_StorageClass { GA_STORECLASS_INT, GA_STORECLASS_FLOAT, GA_STORECLASS_STRING };
+
 class GA_Attribute {
 public:
+    const UT_StringHolder &getName() const { return name; }
+    int getTupleSize() const { return size; }
+    GA_StorageClass getStorageClass() const { return kind; }
+    UT_StringHolder name;
+    GA_StorageClass kind = GA_STORECLASS_FLOAT;
     void setTypeInfo(GA_TypeInfo info) { type = info; }
     int size = 1;
     GA_TypeInfo type = GA_TYPE_VOID;
@@ -150,15 +159,83 @@ public:
 private:
     GA_Size myCount;
 };
+/// Attributes of one owner, in a list made on the spot.
+class GA_AttributeDict {
+public:
+    class iterator {
+    public:
+        explicit iterator(const std::vector<GA_Attribute *> *list) : myList(list) {}
+        bool atEnd() const { return at >= myList->size(); }
+        iterator &operator++() {
+            ++at;
+            return *this;
+        }
+        GA_Attribute *attrib() const { return (*myList)[at]; }
+
+    private:
+        const std::vector<GA_Attribute *> *myList;
+        std::size_t at = 0;
+    };
+    iterator begin(GA_AttributeScope = GA_SCOPE_INVALID) const { return iterator(&list); }
+    std::vector<GA_Attribute *> list;
+};
+class GA_PointGroup {
+public:
+    const UT_StringHolder &getName() const { return name; }
+    bool isInternal() const { return false; }
+    bool containsOffset(GA_Offset at) const { return members.count(at) > 0; }
+    void addOffset(GA_Offset at) { members.insert(at); }
+    UT_StringHolder name;
+    std::set<GA_Offset> members;
+};
+class GA_GroupTable {
+public:
+    template <class Group> class iterator {
+    public:
+        explicit iterator(const std::map<std::string, Group> &all) : at(all.begin()), end(all.end()) {}
+        bool atEnd() const { return at == end; }
+        iterator &operator++() {
+            ++at;
+            return *this;
+        }
+        const Group *group() const { return &at->second; }
+
+    private:
+        typename std::map<std::string, Group>::const_iterator at, end;
+    };
+};
+class GA_PointGroupTable {
+public:
+    GA_GroupTable::iterator<GA_PointGroup> beginTraverse() const { return GA_GroupTable::iterator<GA_PointGroup>(all); }
+    std::map<std::string, GA_PointGroup> all;
+};
 class GA_Detail {
 public:
     virtual ~GA_Detail() = default;
-    GA_RWAttributeRef addTuple(GA_Storage, GA_AttributeOwner owner, const UT_StringRef &name, int size) {
+    const GA_AttributeDict &getAttributeDict(GA_AttributeOwner owner) const {
+        myDict.list.clear();
+        for (auto &a : attributes)
+            if (a.first.first == owner) myDict.list.push_back(find(owner, a.first.second.c_str()));
+        return myDict;
+    }
+    const GA_PointGroupTable &pointGroups() const { return myGroups; }
+    GA_PointGroup *newPointGroup(const UT_StringHolder &name) {
+        GA_PointGroup &made = myGroups.all[name.c_str()];
+        made.name = name;
+        return &made;
+    }
+    GA_PointGroup *findPointGroup(const UT_StringRef &name) {
+        const auto found = myGroups.all.find(name.c_str());
+        return found == myGroups.all.end() ? nullptr : &found->second;
+    }
+    GA_RWAttributeRef addTuple(GA_Storage storage, GA_AttributeOwner owner, const UT_StringRef &name, int size) {
         GA_Attribute &a = attributes[{owner, name.c_str()}];
         a.size = size;
+        a.name = name;
         const std::size_t count = elements(owner);
         a.numbers.resize(count * std::size_t(size));
         a.words.resize(count);
+        a.kind = storage == GA_STORE_REAL32 ? GA_STORECLASS_FLOAT : storage == GA_STORE_INVALID ? GA_STORECLASS_STRING : GA_STORECLASS_INT;
         return GA_RWAttributeRef(&a);
     }
     GA_RWAttributeRef addFloatTuple(GA_AttributeOwner owner, const UT_StringRef &name, int size) {
@@ -205,8 +282,12 @@ public:
     mutable std::map<std::pair<GA_AttributeOwner, std::string>, GA_Attribute> attributes;
     int64 unique = next()++, changes = 0;
 
+protected:
+    GA_PointGroupTable myGroups;
+
 private:
     GA_Attribute myP;
+    mutable GA_AttributeDict myDict;
     static int64 &next() {
         static int64 id = 1;
         return id;
@@ -218,6 +299,7 @@ public:
         positions.clear();
         primitives.clear();
         attributes.clear();
+        myGroups.all.clear();
     }
     const GEO_Primitive *getGEOPrimitive(GA_Offset prim) const { return primitives[std::size_t(prim)].get(); }
     int getBBox(UT_BoundingBox *box) const {
@@ -240,9 +322,14 @@ public:
     Handle() = default;
     Handle(const GA_Detail *detail, GA_AttributeOwner owner, const UT_StringRef &name) { bind(detail, owner, name); }
     void bind(const GA_Detail *detail, GA_AttributeOwner owner, const UT_StringRef &name) { myAttribute = detail->find(owner, name.c_str()); }
+    explicit Handle(const GA_Attribute *attribute) : myAttribute(const_cast<GA_Attribute *>(attribute)) {}
     bool isValid() const { return myAttribute != nullptr; }
     T get(GA_Offset at) const;
+    T get(GA_Offset at, int component) const { return T(myAttribute->numbers.at(std::size_t(at) * std::size_t(myAttribute->size) + std::size_t(component))); }
     void set(GA_Offset at, const T &value);
+    void set(GA_Offset at, int component, const T &value) {
+        myAttribute->numbers.at(std::size_t(at) * std::size_t(myAttribute->size) + std::size_t(component)) = double(value);
+    }
     void setBlock(GA_Offset start, GA_Size count, const T *values) {
         for (GA_Size i = 0; i < count; ++i) set(start + i, values[i]);
     }

@@ -276,6 +276,26 @@ fn null_inside_a_struct_is_refused() {
             assert_eq!(mns_simulation_create(SCENE.as_ptr(), &settings, &mut out), MNS_ERROR_INVALID);
             assert!(out.is_null() && message().contains("NULL"), "{}", message());
         }
+        // What is painted: without numbers, name or a number for each point; with a name twice or that no file can hold.
+        let values = mns_array { data: null(), ..reals(&[0.0; 3]) };
+        let heat = mns_attribute { name: c"heat".as_ptr(), values: reals(&[f64::NAN; 3]), ..fresh() };
+        let wrong = [
+            vec![mns_attribute { values, ..heat }],
+            vec![mns_attribute { name: null(), ..heat }],
+            vec![mns_attribute { values: reals(&[0.0; 2]), ..heat }],
+            vec![mns_attribute { values: reals(&[0.0; 15]).grouped(5), ..heat }],
+            vec![mns_attribute { name: c"a b".as_ptr(), ..heat }],
+            vec![heat, heat],
+        ];
+        let sent = |attributes: *const mns_attribute, attribute_count: usize| {
+            let sample = mns_mesh_sample { attributes, attribute_count, ..whole };
+            mns_simulation_set_geometry(stage.simulation, 0, c"post".as_ptr(), &sample, 1)
+        };
+        for list in &wrong {
+            assert_eq!(sent(list.as_ptr(), list.len()), MNS_ERROR_INVALID);
+        }
+        assert_eq!(sent(null(), 1), MNS_ERROR_INVALID);
+        assert_eq!(sent(&heat, 1), MNS_OK, "{}", message());
         let mut out = null_mut();
         let settings = mns_settings { mesh_count: 1, ..fresh() };
         assert_eq!(mns_simulation_create(SCENE.as_ptr(), &settings, &mut out), MNS_ERROR_INVALID);

@@ -92,6 +92,15 @@ pub(super) struct Value {
 }
 
 impl Mac {
+    /// The greatest viscosity that a particle has from its source, Pa·s.
+    pub(super) fn thickest_painted(&self) -> f64 {
+        let particles = &self.now.particles;
+        let Some(column) = self.options.columns.find("viscosity") else { return 0.0 };
+        let rows = particles.carried.par_chunks_exact(particles.stride.max(1));
+        // Most have none of their own, which is no number and never the greater.
+        f64::from(rows.map(|row| row[column.start]).reduce(|| 0.0, f32::max))
+    }
+
     pub(super) fn shown(&self) -> Vec<Value> {
         let columns = self.options.columns.iter().map(|c| Value {
             name: c.name.clone(),

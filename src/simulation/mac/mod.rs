@@ -434,6 +434,10 @@ impl Liquid for Mac {
         self.shown().into_iter().map(|v| v.name).collect()
     }
 
+    fn thickest(&self) -> f64 {
+        self.thickest_painted()
+    }
+
     fn particle_attributes(&self, viscosity: &[f64]) -> Vec<Attribute> {
         self.attributes_of_particles(viscosity)
     }

@@ -1,0 +1,1 @@
+#include "../hdk_stub.h"
