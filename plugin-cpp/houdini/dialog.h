@@ -656,9 +656,11 @@ static const char *theDsFile = R"THEDSFILE(
             menu {
                 "flip" "FLIP"
                 "apic" "APIC"
+                "maccormack" "MacCormack"
+                "semi_lagrangian" "Semi-Lagrangian"
             }
             hidewhen "{ simulator != mac }"
-            help    "How velocity goes between particles and grid. FLIP is lively, APIC calm and free of noise. Cost: Nothing. When: APIC for thick liquid and swirls."
+            help    "How velocity goes between particles and grid. FLIP is lively, APIC calm and free of noise. With the others the grid carries velocity alone: no noise at all, and fine eddies fade, with Semi-Lagrangian soon. Cost: Nothing. When: APIC for thick liquid and swirls."
         }
         parm {
             name    "flip_blend"

@@ -22,7 +22,7 @@ inline constexpr const char *items_side_z_min[] = {"closed", "open", nullptr};
 inline constexpr const char *items_side_z_max[] = {"closed", "open", nullptr};
 inline constexpr const char *items_domain_wall[] = {"auto", "stick", "slide", "peel", nullptr};
 inline constexpr const char *items_output[] = {"surface", "particles", "both", nullptr};
-inline constexpr const char *items_transfer[] = {"flip", "apic", nullptr};
+inline constexpr const char *items_transfer[] = {"flip", "apic", "maccormack", "semi_lagrangian", nullptr};
 
 inline constexpr Row rows[] = {
     {"preset", "preset", "Preset", "", Type::Menu, Of::Scene, Effect::Fill, false, "", 1.0, false, 0.0, {0.0, 0.0, 0.0}, "custom", items_preset, "", true, true},

@@ -160,7 +160,7 @@ impl Solids {
 
     /// The nearest solid of those wanted and its distance, if that is less than `limit`.
     fn nearest_of(&self, x: &Vec3, limit: f64, wanted: impl Fn(&Solid) -> bool) -> (f64, Option<&Solid>) {
-        let (d, placed) = self.nearest_placed(x, limit, wanted);
+        let (d, placed) = self.nearest_placed(x, limit, |p| wanted(&p.solid));
         (d, placed.map(|p| &*p.solid))
     }
 
@@ -168,7 +168,7 @@ impl Solids {
         &self,
         x: &Vec3,
         limit: f64,
-        wanted: impl Fn(&Solid) -> bool,
+        wanted: impl Fn(&Placed) -> bool,
     ) -> (f64, Option<&Placed>) {
         let mut nearest = (limit, None);
         for placed in &self.solids {
@@ -176,7 +176,7 @@ impl Solids {
             let half = if *thin { self.half } else { 0.0 };
             // Outside its box the distance is at least that to the box, less a plate that lies behind it.
             let in_reach = bounds.distance_squared(x) <= (nearest.0 + 2.0 * half).max(0.0).powi(2);
-            if (!thin || half > 0.0) && in_reach && wanted(solid) {
+            if (!thin || half > 0.0) && in_reach && wanted(placed) {
                 let reach = nearest.0.abs();
                 let d = match thin {
                     true => whole.as_ref().unwrap_or(solid).plate(x, half, reach),
@@ -198,6 +198,11 @@ impl Solids {
     /// Distance to the animated solids, cut off at `reach` on either side.
     pub fn moving_distance(&self, x: &Vec3, reach: f64) -> f64 {
         self.nearest_of(x, reach, |s| s.animated).0
+    }
+
+    /// Distance to the plates of thin solids that are no bodies, cut off at `reach`.
+    pub fn plate_distance(&self, x: &Vec3, reach: f64) -> f64 {
+        self.nearest_placed(x, reach, |p| p.thin && p.body.is_none()).0
     }
 
     /// Distance to the nearest solid or domain wall, cut off at `reach`; within a solid, however deep, it is exact.

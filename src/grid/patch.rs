@@ -140,6 +140,14 @@ impl Patch {
         (0..8).map(v).fold(f64::INFINITY, f64::min)
     }
 
+    /// The smallest and the greatest of the eight values of the stencil at g.
+    #[inline]
+    pub fn range(&self, g: [f64; 3]) -> [f64; 2] {
+        let (p, s, _) = self.stencil(g);
+        let v = |c: usize| self.data[p + (c & 1) * s[0] + (c >> 1 & 1) * s[1] + (c >> 2) * s[2]];
+        (0..8).map(v).fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], v| [a.min(v), b.max(v)])
+    }
+
     /// The smallest value of the cell that holds g and of the 26 round it.
     pub fn least_round(&self, g: [f64; 3]) -> f64 {
         let middle = g.map(|x| (x + 0.5).floor() as i32);

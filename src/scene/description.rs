@@ -372,6 +372,12 @@ pub enum Transfer {
     Flip,
     /// Particles carry an affine velocity; conserves angular momentum, less noise.
     Apic,
+    /// Velocity stays on the grid and is carried backwards along the flow; particles only say where liquid is. Calm
+    /// and damped.
+    #[serde(rename = "semi_lagrangian")]
+    SemiLagrangian,
+    /// As `semi_lagrangian`, to second order.
+    MacCormack,
 }
 
 /// How viscosity at the corners of tetrahedra acts on velocities on faces.

@@ -607,6 +607,8 @@ fn mac_options(scene: &Scene) -> MacOptions {
         transfer: match o.transfer {
             Transfer::Flip => crate::solver::mac::Transfer::Flip { blend: o.flip_blend },
             Transfer::Apic => crate::solver::mac::Transfer::Apic,
+            Transfer::SemiLagrangian => crate::solver::mac::Transfer::Grid { corrected: false },
+            Transfer::MacCormack => crate::solver::mac::Transfer::Grid { corrected: true },
         },
         cfl: o.cfl,
         density: scene.liquids.first().map_or(1000.0, |l| l.density()),

@@ -4,7 +4,8 @@
 //! then steered by what was really given: after each substep the emitter compares the volume in the
 //! ledger with the volume that was due, so that the stated rate and total are met. No more than what is due is ever
 //! given, however fast gravity empties the region. The first filling of the region is not waited for; it counts towards
-//! the total.
+//! the total. It has been there since the substep began, and what left it since comes with it: a jet is not late by a
+//! substep (`meniscus validate mac`, pour-arrival).
 //!
 //! Sinks are regions that are kept empty: a hole in the liquid at the pressure of the air.
 
@@ -70,6 +71,9 @@ impl Carriers<'_> {
     }
 }
 
+/// Places at which a region that liquid leaves is looked at along its way, which is a few cells long.
+const WAY_PARTS: usize = 8;
+
 /// An emitter of the scene.
 pub(super) struct Source {
     pub object: Object,
@@ -81,6 +85,8 @@ pub(super) struct Source {
     pub liquid: u8,
     /// What its liquid carries.
     paint: Paint,
+    /// How far liquid may go in a substep, m; one that comes out faster is not known when its first substep is chosen.
+    reach: f64,
 }
 
 /// An emitter during one substep.
@@ -93,11 +99,19 @@ pub(super) struct Placed {
     pub velocity: Vec3,
     /// Velocity of the region itself.
     pub carried: Vec3,
+    /// How far liquid has left the region that was full when the substep began, m; nothing once the emitter runs: what it gave
+    /// then moves by itself.
+    left: Vec3,
 }
 
 impl Placed {
     pub fn distance(&self, x: &Vec3) -> f64 {
-        self.region.distance(x)
+        let here = self.region.distance(x);
+        if self.left == Vec3::zeros() || here <= 0.0 {
+            return here;
+        }
+        let along = |k: usize| self.region.distance(&(x - self.left * (k as f64 / WAY_PARTS as f64)));
+        (1..=WAY_PARTS).map(along).fold(here, f64::min)
     }
 }
 
@@ -114,7 +128,8 @@ impl Source {
         let parent = parent_of(scene, spec.parent.as_deref(), &format!("emitters[{index}]"))?;
         let volume = measure(&object, scene.frames[0] as f64)?;
         let liquid = scene.liquid(spec.liquid.as_deref()).unwrap_or(0) as u8;
-        Ok(Self { object, spec: spec.clone(), parent, volume, liquid, paint: Paint::default() })
+        let reach = scene.simulator.cfl * scene.cell();
+        Ok(Self { object, spec: spec.clone(), parent, volume, liquid, paint: Paint::default(), reach })
     }
 
     /// Give the emitter another form from a frame on.
@@ -169,7 +184,11 @@ impl Source {
         // What gravity draws out of the region faster than the rate is not made up for.
         let by_rate = self.spec.rate_ml_s.is_some() && given > 0.0;
         let budget = if by_rate { due.min(total) - given } else { total - given }.max(0.0);
-        Ok(Some(Placed { region, coat, budget, bounds, velocity: carried + velocity, carried }))
+        // An emitter that starts has been full since the substep began, or its liquid would come late by a substep.
+        let left = if given == 0.0 { velocity * dt } else { Vec3::zeros() };
+        let left = left * (self.reach / left.norm().max(self.reach));
+        let bounds = bounds.union(&Aabb::new(bounds.lo + left, bounds.hi + left));
+        Ok(Some(Placed { region, coat, budget, bounds, velocity: carried + velocity, carried, left }))
     }
 
     /// Follow other keys.

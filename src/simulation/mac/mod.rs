@@ -13,6 +13,7 @@
 mod attributes;
 mod band;
 mod calm;
+mod carry;
 mod filling;
 mod moving;
 mod output;
@@ -294,7 +295,10 @@ impl Liquid for Mac {
     fn advect_velocity(&mut self, step: &Step) -> Result<()> {
         let mut known = particles_to_grid(&mut self.next.grid, &self.next.particles, &self.takes_part);
         step.cancel.check()?;
-        self.carry_deep_velocity(step.dt, &mut known);
+        match self.options.transfer {
+            Transfer::Grid { corrected } => self.carry_velocity(step, corrected, &mut known),
+            _ => self.carry_deep_velocity(step.dt, &mut known),
+        }
         let grid = &mut self.next.grid;
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, u, known, 2)?;

@@ -14,9 +14,13 @@
 //!
 //! Distances at nodes know nothing of a gap between two solids that is narrower than a cell: no node lies in it. Bodies
 //! never overlap other solids, so that what they close is measured apart and added to what the others close.
-//! A gap of half a cell between a body and a wall is then open by half a face. Cells with their centre in
-//! a body keep what is open of them, too: the liquid in them is pushed by the body's own motion, which the pressure
-//! finds, and cannot be squeezed by a motion that is prescribed.
+//! A gap of half a cell between a body and a wall is then open by half a face.
+//!
+//! Cells with their centre in a solid keep what is open of them: the open areas of all cells along a plane wall
+//! then balance for any flow along it, at any angle, and for any flow that the wall carries with it. Without these cells the wall
+//! would be a staircase, which brakes. Checked by tests/water.rs (`a_vortex_turns_on_in_a_box_at_any_angle`,
+//! `a_box_at_any_angle_carries_its_water_along`). Only in the plate that stands for a sheet without thickness they are closed:
+//! the plate is little thicker than a cell, and the cells that it cuts from one side would meet those from the other.
 
 use crate::field::Solids;
 use crate::geometry::fraction;
@@ -30,9 +34,6 @@ pub const REACH_CELLS: f64 = 4.0;
 /// A face that is open by less than this is closed. A cell that could only be entered through slivers
 /// would need enormous speeds in them to keep its balance.
 const LEAST_OPEN: f32 = 0.02;
-
-/// A cell whose centre is further inside a solid than this share of a cell carries no pressure.
-const BURIED_CELLS: f64 = 0.0;
 
 /// A surface further from a centre than half the diagonal cannot cut the cell.
 const CUT: f64 = 0.87;
@@ -203,6 +204,9 @@ struct Nodes {
     others: Halo,
     bodies: Halo,
     any_bodies: bool,
+    /// To the plates of sheets; only if there are any near.
+    plates: Halo,
+    any_plates: bool,
 }
 
 impl Nodes {
@@ -218,6 +222,7 @@ impl Nodes {
         }
         let here = Aabb::new(middle, middle).grow(8.0 * h);
         self.any_bodies = solids.body_bounds().any(|b| b.overlaps(&here));
+        self.any_plates = solids.plate_distance(&middle, far + 8.0 * h) < far + 8.0 * h;
         // A grid one cell thick sees the solids in its middle plane.
         let lift = if tiles.is_flat() { Vec3::z() * (0.5 * h) } else { Vec3::zeros() };
         let layers = if tiles.is_flat() { 0..1 } else { -1..depth + 1 };
@@ -228,6 +233,9 @@ impl Nodes {
                     let (at, place) = (tiles.corner(node) + lift, Halo::at(x, y, z));
                     // A node on the surface of a solid belongs to it, whatever the rounding.
                     let within = 1e-9 * h;
+                    if self.any_plates {
+                        self.plates.0[place] = solids.plate_distance(&at, far) - within;
+                    }
                     if self.any_bodies {
                         let [others, bodies] = solids.distances_apart(&at, far).map(|d| d - within);
                         (self.others.0[place], self.bodies.0[place]) = (others, bodies);
@@ -239,7 +247,7 @@ impl Nodes {
             }
         }
         if tiles.is_flat() {
-            for halo in [&mut self.all, &mut self.others, &mut self.bodies] {
+            for halo in [&mut self.all, &mut self.others, &mut self.bodies, &mut self.plates] {
                 halo.0.copy_within(100..200, 0);
                 halo.0.copy_within(100..200, 200);
             }
@@ -252,10 +260,9 @@ impl Nodes {
         if self.any_bodies { (share(&self.others) + share(&self.bodies)).min(1.0) } else { share(&self.all) }
     }
 
-    /// Distance at the centre of a cell to solids that bury it.
-    fn burying(&self, i: isize, j: isize, k: isize) -> f64 {
-        let halo = if self.any_bodies { &self.others } else { &self.all };
-        corners(halo, i, j, k).iter().sum::<f64>() / 8.0
+    /// Whether the centre of a cell lies in the plate of a sheet.
+    fn in_plate(&self, i: isize, j: isize, k: isize) -> bool {
+        self.any_plates && corners(&self.plates, i, j, k).iter().sum::<f64>() < 0.0
     }
 
     fn centre(&self, i: isize, j: isize, k: isize) -> f64 {
@@ -285,7 +292,6 @@ impl TileParts<'_> {
     fn fill(&mut self, tiles: &Tiles, nodes: &Nodes) {
         let halo = &nodes.all;
         let dry = halo.0[..100 * (tiles.depth() + 2)].iter().all(|&d| d > 0.0);
-        let limit = -BURIED_CELLS * tiles.h();
         each_cell(tiles.depth(), |l, [i, j, k]| {
             self.solid[l] = halo.get(i, j, k);
             self.centre[l] = nodes.centre(i, j, k);
@@ -304,11 +310,8 @@ impl TileParts<'_> {
                     })
                 });
                 let share = (1.0 - closed) as f32;
-                // What little of a buried cell is open has no room for a pressure of its own: when the
-                // wall moves, the cell would be filled or emptied at great speed through the slivers.
-                let buried = share < 1.0
-                    && (nodes.burying(i, j, k) < limit
-                        || nodes.burying(i - d(0), j - d(1), k - d(2)) < limit);
+                let buried =
+                    share < 1.0 && (nodes.in_plate(i, j, k) || nodes.in_plate(i - d(0), j - d(1), k - d(2)));
                 self.open[axis][l] = if share < LEAST_OPEN || buried { 0.0 } else { share };
             }
         });

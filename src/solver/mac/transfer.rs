@@ -26,6 +26,10 @@ pub enum Transfer {
         blend: f64,
     },
     Apic,
+    /// The grid carries velocity itself; particles take it as it is. Corrected to second order or not.
+    Grid {
+        corrected: bool,
+    },
 }
 
 /// The time for which the blend of FLIP is stated, s.
@@ -36,7 +40,7 @@ impl Transfer {
     pub fn over(self, dt: f64) -> Self {
         match self {
             Self::Flip { blend } => Self::Flip { blend: elementary::pow(blend, dt / BLEND_TIME) },
-            Self::Apic => Self::Apic,
+            Self::Apic | Self::Grid { .. } => self,
         }
     }
 }
@@ -131,6 +135,7 @@ pub fn grid_to_particles(
                     let kept = if keeps.is_empty() { blend } else { blend * keep_at(&position[p]) };
                     velocity[i] = u + (velocity[i] - was) * kept;
                 }
+                Transfer::Grid { .. } => velocity[i] = now.sample(&g),
                 Transfer::Apic => {
                     let (u, rows) = now.sample_gradient(&g);
                     velocity[i] = u;
