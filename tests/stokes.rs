@@ -2,7 +2,7 @@
 
 use meniscus::Cancel;
 use meniscus::math::Vec3;
-use meniscus::simulation::validation::stokes::{Form, case, problem, run, tables};
+use meniscus::simulation::validation::stokes::{Form, Setting, case, problem, run, run_space, tables};
 use meniscus::solver::stokes::{
     Options, Physics, Problem, Samples, Shares, Site, Solution, Wall, solve_pressure_stress,
     solve_velocity_pressure,
@@ -27,6 +27,16 @@ fn published_errors_of_pressure_viscosity_and_stokes_flow_are_met() {
 fn the_pressure_stress_form_meets_the_published_errors_too() {
     for table in tables().into_iter().filter(|t| *t != "4.9") {
         assert_table(table, 32, Form::PressureStress);
+    }
+}
+
+#[test]
+fn published_errors_of_stokes_flow_in_space_are_met() {
+    // Against 60³ cells with the viscosity of the published 155³; `meniscus validate stokes --table 4.9` takes those.
+    let rows = run_space(&[12, 24], 60, Setting::AsComputed, &Cancel::new()).unwrap();
+    assert_eq!(rows.len(), 18);
+    for row in rows {
+        assert!(row.pass == Some(true), "{row:?}");
     }
 }
 

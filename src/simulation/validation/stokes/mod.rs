@@ -5,7 +5,7 @@
 //! liquid themselves, shares are taken from a distance on sub-boxes of 3/1024 m, and a share below 10⁻⁴ counts as none. The
 //! sample at the very centre of 4.5, where the formula has ln 0, is left out.
 //!
-//! Table 4.9, in space, is not met yet: with the velocity as printed the errors have another size ([`space`]).
+//! Table 4.9, in space, was computed with another viscosity and without the wall that its text has: see [`space`].
 //!
 //! Gates: 1 % of every L1 and of every L∞ that converges, 10 % where L∞ is a single worst cut cell that does not (twice
 //! and one and a half times that on grids below 32²). Checked in tests/stokes.rs.
@@ -16,7 +16,7 @@ mod plane;
 mod space;
 
 pub use plane::problem;
-pub use space::{REFERENCE, SPACE, run_space};
+pub use space::{REFERENCE, SPACE, Setting, run_space};
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -97,7 +97,7 @@ pub fn run(table: &str, n: usize, form: Form, cancel: &Cancel) -> Result<Vec<Row
         return Err(Error::invalid("n", format!("{n} cells a side; 8 to 4096 are possible")));
     }
     if table == SPACE {
-        return run_space(&[n], REFERENCE, cancel);
+        return run_space(&[n], REFERENCE, Setting::AsComputed, cancel);
     }
     let case = case(table)?;
     let found = plane::errors(case, n, form, cancel)?;
