@@ -354,6 +354,9 @@ class AddOn(unittest.TestCase):
         self.assertFalse(driver.job.finished, "the bake was too quick to be stopped")
         self.assertGreater(len(evaluated(3)[0]), 0, "frames appear while later ones compute")
         self.assertIn("substeps", drawn())
+        # The command says how long it will take after three frames, which are too few here.
+        driver.job._hear({"event": "progress", "frame": 4, "fraction": 0.5, "seconds_left": 90.0})
+        self.assertRegex(drawn(), r"Frame 4 of 10, .+ left")
         begin, wall = quiet(), time.monotonic()
         driver.modal(bpy.context, event("ESC"))
         longest = drive(driver, lambda: driver.job.finished, 60.0)
