@@ -3,7 +3,9 @@
 //! Positions, sizes of shapes and velocities are in scene units (`unit_length` metres each, seconds);
 //! everything whose unit is named in its documentation is in that unit whatever `unit_length` says.
 
-use super::{Body, Collider, Emitter, Force, Fps, Keyed, Liquid, Shown, Sink, Sizing, Volume, Wall};
+use super::{
+    Body, Collider, Emitter, Force, Fps, Keyed, Liquid, Shown, Sink, Sizing, Volume, Wall, WaterLine,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +53,9 @@ pub struct Scene {
     /// Shapes that swallow liquid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sinks: Vec<Sink>,
+    /// A sea that goes on beyond sides of the domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub water_line: Option<WaterLine>,
     /// Solids that liquid flows round: at rest, moved by keys, or deforming.
     #[serde(default)]
     pub colliders: Vec<Collider>,
@@ -103,6 +108,7 @@ impl Default for Scene {
             initial: Vec::new(),
             emitters: Vec::new(),
             sinks: Vec::new(),
+            water_line: None,
             colliders: Vec::new(),
             bodies: Vec::new(),
             forces: Vec::new(),

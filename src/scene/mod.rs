@@ -17,6 +17,7 @@ mod shape;
 mod sizing;
 mod units;
 mod validate;
+mod water_line;
 
 pub use attribute::{AttributeValue, Attributes, Shown, is_attribute_name, is_taken};
 pub use description::{
@@ -32,6 +33,7 @@ pub use preflight::{Finding, Severity};
 pub use presets::{PRESETS, Preset, preset};
 pub use shape::{ShapeSpec, Transform};
 pub use sizing::{CameraSizing, FineRegion, Sizing};
+pub use water_line::{LineSide, WaterLine, Wave};
 
 /// The version of the scene format that this library reads and writes: `"meniscus": 1`.
 pub const SCENE_VERSION: u32 = 1;

@@ -25,6 +25,14 @@ impl Scene {
         for sink in &mut scene.sinks {
             place(u, &mut sink.shape, &mut sink.transform);
         }
+        if let Some(line) = &mut scene.water_line {
+            line.height *= u;
+            line.width = line.width.map(|w| u * w);
+            for wave in &mut line.waves {
+                wave.height *= u;
+                wave.length *= u;
+            }
+        }
         for collider in &mut scene.colliders {
             place(u, &mut collider.shape, &mut collider.transform);
         }

@@ -128,7 +128,7 @@ impl Scene {
         for (i, sink) in self.sinks.iter().enumerate() {
             check_sink(&format!("sinks[{i}]"), sink, &names)?;
         }
-        Ok(())
+        self.water_line.as_ref().map_or(Ok(()), |line| line.check(self))
     }
 
     fn check_emitter(&self, index: usize, solids: &BTreeSet<&str>) -> Result<()> {

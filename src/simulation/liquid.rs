@@ -47,7 +47,7 @@ impl Outflow<'_> {
     }
 }
 
-/// Acceleration from position, velocity and depth below the free surface, m; spray has none.
+/// Acceleration from position, velocity and depth below the free surface, m; −∞ for spray.
 pub type ForceField<'a> = dyn Fn(&Vec3, &Vec3, f64) -> Vec3 + Sync + 'a;
 
 /// What the world does during one substep.

@@ -30,6 +30,7 @@ mod support;
 pub mod validation;
 mod volumes;
 mod watch;
+mod water_line;
 mod world;
 
 use crate::cancel::Cancel;
@@ -55,6 +56,7 @@ use sources::{Carriers, Sink, Source};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use water_line::WaterLine;
 use world::{Loader, World, named};
 
 pub use bcc::CellsView;
@@ -443,12 +445,16 @@ impl FrameWork<'_> {
         let outflows = swallow.iter().zip(&depths);
         let outflows: Vec<Outflow> =
             outflows.map(|(p, distance)| Outflow { distance, bounds: p.bounds() }).collect();
-        let local = |x: &Vec3, v: &Vec3, depth: f64| forces.local(x, v, depth);
+        let sea = WaterLine::at(self.scene, to, -forces.uniform.y);
+        let local = |x: &Vec3, v: &Vec3, depth: f64| {
+            let led = sea.as_ref().map_or(Vec3::zeros(), |sea| sea.lead(x, v, depth, dt));
+            forces.local(x, v, depth) + led
+        };
         let world = Step {
             dt,
             solids: &solids,
             gravity: forces.uniform,
-            force: if forces.has_local() { Some(&local) } else { None },
+            force: if forces.has_local() || sea.is_some() { Some(&local) } else { None },
             tension: tension(self.scene, to),
             inflows: &inflows,
             outflows: &outflows,

@@ -4,7 +4,7 @@
 //! then steered by what was really given: after each substep the emitter compares the volume in the
 //! ledger with the volume that was due, so that the stated rate and total are met. No more than what is due is ever
 //! given, however fast gravity empties the region. The first filling of the region is not waited for; it counts towards
-//! the total. It has been there since the substep began, and what left it since comes with it: a jet is not late by a
+//! the total. Without a rate it has been there since the substep began, and what left it since comes with it: a jet is not late by a
 //! substep (`meniscus validate mac`, pour-arrival).
 //!
 //! Sinks are regions that are kept empty: a hole in the liquid at the pressure of the air.
@@ -184,8 +184,10 @@ impl Source {
         // What gravity draws out of the region faster than the rate is not made up for.
         let by_rate = self.spec.rate_ml_s.is_some() && given > 0.0;
         let budget = if by_rate { due.min(total) - given } else { total - given }.max(0.0);
-        // An emitter that starts has been full since the substep began, or its liquid would come late by a substep.
-        let left = if given == 0.0 { velocity * dt } else { Vec3::zeros() };
+        // An emitter that starts has been full since the substep began, or its liquid would come late by a substep. With a
+        // rate no more than that comes, early or late.
+        let starts = given == 0.0 && self.spec.rate_ml_s.is_none();
+        let left = if starts { velocity * dt } else { Vec3::zeros() };
         let left = left * (self.reach / left.norm().max(self.reach));
         let bounds = bounds.union(&Aabb::new(bounds.lo + left, bounds.hi + left));
         Ok(Some(Placed { region, coat, budget, bounds, velocity: carried + velocity, carried, left }))

@@ -214,7 +214,7 @@ fn one_solve_takes_few_iterations_along_round_walls_that_slide() {
     let dish: fn(&Vec3) -> f64 = |x| 0.42 - (x - Vec3::repeat(0.5)).xy().norm();
     let slope: fn(&Vec3) -> f64 = |x| (on_slope(x)[1] - 0.1).min(0.45 - (x.x - 0.5).abs());
     for (name, shape, sizes) in
-        [("dish", dish, [24.0, 40.0]), ("slope", slope, [24.0, 40.0]), ("bowl", bowl, [12.0, 16.0])]
+        [("dish", dish, [24.0, 40.0]), ("slope", slope, [32.0, 64.0]), ("bowl", bowl, [12.0, 16.0])]
     {
         let (solids, flat) = (room(shape, still, false), name != "bowl");
         let counts = sizes.map(|n| {

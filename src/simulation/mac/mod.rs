@@ -309,8 +309,11 @@ impl Liquid for Mac {
 
     fn apply_forces(&mut self, step: &Step) -> Result<()> {
         let (grid, dt) = (&mut self.next.grid, step.dt);
-        // Before gravity: what the pressure will hold up does not slide.
+        // Before gravity: what the pressure will hold up does not slide, and nothing has to be done to lead it.
         wall_drag(grid, step.solids, dt);
+        if let Some(force) = step.force {
+            moving::apply_force(grid, force, dt);
+        }
         if step.tension > 0.0 {
             surface_tension(grid, step.tension, self.options.density, dt);
         }
@@ -318,9 +321,6 @@ impl Liquid for Mac {
         for axis in 0..tiles.axes() {
             let push = dt * step.gravity[axis];
             grid.velocity[axis].par_iter_mut().for_each(|u| *u += push);
-        }
-        if let Some(force) = step.force {
-            moving::apply_force(grid, force, dt);
         }
         self.lift(step)
     }
@@ -372,7 +372,7 @@ impl Liquid for Mac {
         let position = &particles.position;
         particles.velocity.par_iter_mut().enumerate().filter(|(p, _)| !self.takes_part[*p]).for_each(
             |(p, v)| {
-                let force = step.force.map_or(Vec3::zeros(), |f| f(&position[p], v, 0.0));
+                let force = step.force.map_or(Vec3::zeros(), |f| f(&position[p], v, f64::NEG_INFINITY));
                 *v += (step.gravity + force) * step.dt;
             },
         );
