@@ -4,11 +4,13 @@
 //! cargo bench --bench frame                       # the three sizes, and a litre in a huge domain
 //! cargo bench --bench frame -- dam 128 2 10       # one size: divisions, threads, frames
 //! cargo bench --bench frame -- tank 128 2 30      # the tank of benches/peers/mantaflow.sh, at its settings
+//! cargo bench --bench frame -- sheet 300 2 24     # a sheet of thick liquid that buckles: cells along it, threads, frames
 //! ```
 //!
 //! The tank is two cubes side by side with a column of water at one end. `dam` runs it with our defaults;
 //! `tank` with the CFL number 4, at most 4 substeps and a narrow band of 3 cells, which are those of the
-//! peer. Wall-clock times: use an idle machine. One JSON line a case.
+//! peer. `sheet` is that of [Bat10, figure 3.3] on 45 × 45 × 300 cells of 3 mm, for which one minute a frame is reported:
+//! 3 cells thick, 33 high, 7 above the floor and 10 shorter than the room, 10 Pa·s. Wall-clock times: use an idle machine. One JSON line a case.
 
 use meniscus::scene::Scene;
 use meniscus::simulation::{Settings, Simulation};
@@ -19,6 +21,7 @@ fn main() {
     let number = |n: usize, other: usize| args.get(n).and_then(|a| a.parse().ok()).unwrap_or(other);
     match args.first().map(String::as_str) {
         Some(kind @ ("dam" | "tank")) => tank(kind, number(1, 64), number(2, 2), number(3, 10)),
+        Some("sheet") => sheet(number(1, 300), number(2, 2), number(3, 24)),
         _ => {
             for divisions in [48, 72, 108] {
                 tank("dam", divisions, 1, 4);
@@ -42,7 +45,21 @@ fn tank(kind: &str, divisions: usize, threads: usize, frames: usize) {
     let scene = json!({"meniscus": 1, "frames": [1, 1000], "fps": 24, "simulator": simulator,
         "domain": {"min": [-1, 0, -0.5], "max": [1, 1, 0.5]}, "resolution": {"divisions": divisions},
         "initial": [{"shape": {"box": {"min": [-0.98, 0.02, -0.48], "max": [-0.2, 0.7, 0.48]}}}]});
-    let mut sim = simulation(&scene, threads);
+    measure(kind, divisions, &scene, threads, frames);
+}
+
+fn sheet(along: usize, threads: usize, frames: usize) {
+    let length = 0.003 * along as f64;
+    let scene = json!({"meniscus": 1, "frames": [1, 1000], "fps": 24, "simulator": {"transfer": "apic"},
+        "domain": {"min": [-0.0675, 0, 0], "max": [0.0675, 0.135, length], "wall": "stick", "sides": {"y_max": "open"}},
+        "resolution": {"cell": 0.003},
+        "liquids": [{"name": "honey", "density": 1000, "viscosity": 10}],
+        "initial": [{"shape": {"box": {"min": [-0.0045, 0.021, 0.015], "max": [0.0045, 0.12, length - 0.015]}}}]});
+    measure("sheet", along, &scene, threads, frames);
+}
+
+fn measure(kind: &str, divisions: usize, scene: &Value, threads: usize, frames: usize) {
+    let mut sim = simulation(scene, threads);
     let (mut seconds, mut surface, mut substeps, mut cells) = (0.0, 0.0, 0, 0.0);
     let mut stages: Vec<(String, f64)> = Vec::new();
     let (mut vertices, mut worst) = (0, 0.0f64);

@@ -401,3 +401,21 @@ fn a_thick_column_collapses_slower_than_a_watery_one() {
     // At 1000 Pa·s gravity shears the column by ρgH/μ = 2 a second at most: half a cell in a quarter second.
     assert!(wide[2] < 0.06, "{wide:?}");
 }
+
+#[test]
+fn thirty_millilitres_of_honey_that_are_poured_are_thirty() {
+    // 8 mm cells across a stream of 24 mm; `meniscus validate honey --case pour` takes 2 mm. The gate is .5 %.
+    let mut sim = simulation(
+        r#"{"meniscus": 1, "frames": [1, 30], "fps": 24, "resolution": {"cell": 0.008},
+            "domain": {"min": [-0.064,0,-0.064], "max": [0.064, 0.12, 0.064], "wall": "stick"},
+            "liquids": [{"density": 1420, "viscosity": 10}],
+            "emitters": [{"shape": {"cylinder": {"from": [0,0.09,0], "to": [0,0.106,0], "radius": 0.012}},
+                "rate_ml_s": 60, "velocity": [0,-1,0], "total_ml": 30}]}"#,
+    );
+    for _ in 0..20 {
+        sim.advance_frame(&mut |_| false).expect("a frame");
+    }
+    let report = sim.report();
+    assert!((1e3 * report.litres_expected - 30.0).abs() < 0.15, "{} l", report.litres_expected);
+    assert!((1e3 * report.litres - 30.0).abs() < 0.15, "{} l", report.litres);
+}

@@ -2,14 +2,16 @@
 
 use meniscus::Cancel;
 use meniscus::math::Vec3;
-use meniscus::simulation::validation::stokes::{Form, Setting, case, problem, run, run_space, tables};
+use meniscus::simulation::validation::stokes::{
+    Form, Scheme, Setting, case, problem, run, run_space, tables,
+};
 use meniscus::solver::stokes::{
     Options, Physics, Problem, Samples, Shares, Site, Solution, Wall, solve_pressure_stress,
     solve_velocity_pressure,
 };
 
 fn assert_table(table: &str, n: usize, form: Form) {
-    for row in run(table, n, form, &Cancel::new()).expect("a table that runs") {
+    for row in run(table, n, Scheme::Volume, form, &Cancel::new()).expect("a table that runs") {
         assert!(row.pass == Some(true), "{row:?}");
     }
 }
@@ -40,6 +42,48 @@ fn published_errors_of_stokes_flow_in_space_are_met() {
     }
 }
 
+#[test]
+fn sharp_weights_raise_the_order_of_pressure_and_of_what_it_leaves() {
+    let orders = |table: &str, scheme: Scheme| {
+        let errors =
+            [32, 128].map(|n| run(table, n, scheme, Form::VelocityPressure, &Cancel::new()).unwrap());
+        // p, then u; two doublings.
+        [0, 1].map(|f| (errors[0][f].L1 / errors[1][f].L1).log2() / 2.0)
+    };
+    for table in ["4.1", "4.2"] {
+        let (published, sharp) = (orders(table, Scheme::Volume), orders(table, Scheme::Sharp));
+        assert!(published[1] < 1.1, "{table}: {published:?}");
+        assert!(sharp.iter().all(|o| *o > 1.7), "{table}: {sharp:?}");
+    }
+    assert!(run("4.3", 32, Scheme::Sharp, Form::VelocityPressure, &Cancel::new()).is_err());
+}
+
+#[test]
+fn projections_with_sharp_weights_are_symmetric_and_leave_rigid_motions() {
+    for table in ["4.1", "4.2"] {
+        let mut p = problem(case(table).unwrap(), 24, Scheme::Sharp).unwrap();
+        let options = Options { tolerance: 1e-12, ..Options::default() };
+        let mut project = |u: &dyn Fn(Vec3) -> Vec3| {
+            set_velocity(&mut p, u);
+            let s = solve_velocity_pressure(&p, Physics::Pressure, &options, &Cancel::new()).unwrap();
+            (p.velocity.clone(), s.velocity)
+        };
+        let a = project(&|x| Vec3::new((3.0 * x.y).sin() + x.x, x.x * x.x, 0.0));
+        let b = project(&|x| Vec3::new(x.y * x.y, (2.0 * x.x).cos() - x.y, 0.0));
+        let turned = project(&|x| Vec3::new(0.3 - x.y, x.x - 0.2, 0.0));
+        let dot = |u: &[Vec<f64>; 3], v: &[Vec<f64>; 3]| -> f64 {
+            let one = |i: usize, a: usize| u[a][i] * v[a][i] * p.liquid.face[a][i] * p.open.face[a][i];
+            (0..2).map(|a| (0..u[a].len()).map(|i| one(i, a)).sum::<f64>()).sum()
+        };
+        // ⟨Pa, b⟩ = ⟨a, Pb⟩ in the weights of the mass holds for symmetric matrices alone.
+        let (left, right) = (dot(&a.1, &b.0), dot(&a.0, &b.1));
+        assert!((left - right).abs() < 1e-8 * dot(&a.0, &a.0), "{table}: {left} {right}");
+        if table == "4.1" {
+            (0..2).for_each(|a| assert!(largest(&turned.0[a], &turned.1[a]) < 1e-9));
+        }
+    }
+}
+
 fn largest(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).fold(0.0, |m, (a, b)| m.max((a - b).abs()))
 }
@@ -54,7 +98,7 @@ fn assert_same(a: &[f64], b: &[f64], what: &str) {
 fn pressure_and_stress_as_unknowns_give_the_same_flow_as_velocity_and_pressure() {
     // A surface, a wall, both, a moving wall; in the plane and in space.
     let options = Options { tolerance: 1e-11, ..Options::default() };
-    let plane = ["4.5", "4.6", "4.7", "4.8"].map(|t| problem(case(t).unwrap(), 24).unwrap());
+    let plane = ["4.5", "4.6", "4.7", "4.8"].map(|t| problem(case(t).unwrap(), 24, Scheme::Volume).unwrap());
     for p in plane.into_iter().chain([shell(10, false, 30.0)]) {
         let direct = solve_pressure_stress(&p, Physics::Stokes, &Cancel::new()).unwrap();
         let coupled = solve_velocity_pressure(&p, Physics::Stokes, &options, &Cancel::new()).unwrap();
@@ -249,5 +293,10 @@ fn a_field_of_the_wrong_length_is_named() {
     assert!(error.to_string().contains("viscosity"), "{error}");
     p.viscosity = vec![-1.0];
     assert!(solve_pressure_stress(&p, Physics::Stokes, &Cancel::new()).is_err());
-    assert!(run("9.9", 32, Form::VelocityPressure, &Cancel::new()).unwrap_err().to_string().contains("4.3"));
+    assert!(
+        run("9.9", 32, Scheme::Volume, Form::VelocityPressure, &Cancel::new())
+            .unwrap_err()
+            .to_string()
+            .contains("4.3")
+    );
 }

@@ -4,7 +4,7 @@
 //! Σ|e|h². Where walls leave the pressure free up to a constant the mean difference is taken off first.
 
 use super::cases::{Case, HALF_WIDTH, VISCOSITY};
-use super::{Errors, Form};
+use super::{Errors, Form, Scheme};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::math::Vec3;
@@ -13,12 +13,21 @@ use crate::solver::stokes::{
     solve_velocity_pressure,
 };
 
-/// Sub-boxes of this many parts of the width of the block weigh the boxes.
-const PARTS: usize = 1024;
+/// Sub-boxes across the block that weigh the boxes: of liquid and of what walls leave open. A chord of s = 3 m/1024 moves a circle in by
+/// about s²/12r, the same on every grid. The published figures of free surfaces show that shift (without it p of 4.1 on 512² has 3.7 %
+/// less), those of walls in rings do not: with it u of 4.4 on 512² has 2.06 % more and all stresses of 4.8 are off by .1 %.
+const LIQUID_PARTS: usize = 1024;
+const WALL_PARTS: usize = 4096;
 
 /// The errors of a case on n × n cells.
-pub(super) fn errors(case: &Case, n: usize, form: Form, cancel: &Cancel) -> Result<Vec<Errors>> {
-    let problem = problem(case, n)?;
+pub(super) fn errors(
+    case: &Case,
+    n: usize,
+    scheme: Scheme,
+    form: Form,
+    cancel: &Cancel,
+) -> Result<Vec<Errors>> {
+    let problem = problem(case, n, scheme)?;
     let solution = match form {
         Form::PressureStress => solve_pressure_stress(&problem, case.physics, cancel)?,
         Form::VelocityPressure => {
@@ -30,15 +39,19 @@ pub(super) fn errors(case: &Case, n: usize, form: Form, cancel: &Cancel) -> Resu
 }
 
 /// The problem of a case on n × n cells.
-pub fn problem(case: &Case, n: usize) -> Result<Problem> {
+pub fn problem(case: &Case, n: usize, scheme: Scheme) -> Result<Problem> {
     let h = 2.0 * HALF_WIDTH / n as f64;
     let samples = Samples::new([n, n, 1], Vec3::new(-HALF_WIDTH, -HALF_WIDTH, -0.5 * h), h)?;
-    let parts = (PARTS / n).max(1);
+    let parts = |across: usize| (across / n).max(1);
     let radius = |x: Vec3| (x.x * x.x + x.y * x.y).sqrt();
     let mut problem = Problem::new(samples);
     problem.viscosity = vec![VISCOSITY];
-    problem.liquid = Shares::of_distance(&samples, parts, |x| case.liquid_distance(radius(x)));
-    problem.open = Shares::of_distance(&samples, parts, |x| -case.wall_distance(radius(x)));
+    problem.liquid = Shares::of_distance(&samples, parts(LIQUID_PARTS), |x| case.liquid_distance(radius(x)));
+    problem.open = Shares::of_distance(&samples, parts(WALL_PARTS), |x| -case.wall_distance(radius(x)));
+    if scheme == Scheme::Sharp {
+        problem.liquid = Shares::ghost(&samples, |x| case.liquid_distance(radius(x)));
+        problem.open = Shares::areas(&samples, parts(WALL_PARTS), |x| -case.wall_distance(radius(x)));
+    }
     for axis in 0..2 {
         let site = Site::Face(axis);
         let at = |i: usize| samples.position(site, i);
