@@ -258,7 +258,8 @@ impl Tiles {
     pub fn cell_at(&self, x: &Vec3) -> [i32; 3] {
         let g = self.to_grid(x);
         // Without the instruction for it a floor is a call; truncation and a comparison are not.
-        let floor = |v: f64| v as i32 - (v < v as i32 as f64) as i32;
+        // Beyond all numbers of cells it wraps round, to a cell that is as far away.
+        let floor = |v: f64| (v as i32).wrapping_sub((v < v as i32 as f64) as i32);
         [floor(g.x), floor(g.y), if self.is_flat() { 0 } else { floor(g.z) }]
     }
 
@@ -359,6 +360,15 @@ mod tests {
         tiles.load_halo_repeated(&field, t, &mut halo);
         assert_eq!(halo.get(8, 3, 9 - 1), 70307.0);
         assert_eq!(tiles.near(t, -1, 3, 4), tiles.locate([-1, 3, 4]));
+    }
+
+    #[test]
+    fn what_is_too_far_away_to_count_is_in_no_tile() {
+        let tiles = two_tiles();
+        for far in [-1e300, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            let cell = tiles.cell_at(&Vec3::new(far, 9e9, far));
+            assert_eq!(tiles.locate(cell), None, "{far} m is in {cell:?}");
+        }
     }
 
     #[test]
