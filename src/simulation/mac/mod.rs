@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 use crate::field::{Columns, Particles, Solids};
 use crate::geometry::{Attribute, TriMesh};
 use crate::grid::{MAX_MARGIN, Patch, extend_average};
-use crate::math::{Aabb, Motion, Vec3};
+use crate::math::{Aabb, Motion, Vec3, elementary};
 use crate::scene::{Flow, Shown, Smoke};
 use crate::solver::mac::{
     Afloat, Asked, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain,
@@ -44,6 +44,7 @@ use crate::solver::rigid::{angular, linear};
 use crate::surface::Seeding;
 use rayon::prelude::*;
 
+use attributes::Thickness;
 pub(super) use filling::InitialVolume;
 use thick::Thickened;
 
@@ -57,6 +58,9 @@ const DETACHED: f64 = 0.5;
 /// One this near, in cells, still moves with the liquid if a cell beside its own holds any: where a
 /// level surface runs through the middles of cells, half of the particles above them are not drops.
 const CLINGS: f64 = 0.25;
+/// Thick liquid holds particles as far off as momentum diffuses in a substep, √(νΔt), up to this many cells. Without that, the
+/// rim of a turning disk of honey would crumble: the level set rounds it off, and what it lets go would fly straight on.
+const CLINGS_MOST: f64 = 1.5;
 /// Share of a crowd that is taken apart in a substep.
 const SPREAD: f64 = 0.5;
 /// Faces this many layers inside walls have the velocity of liquid that slides along them.
@@ -196,8 +200,15 @@ impl Mac {
         (travel.min(MAX_MARGIN as f64).ceil() as usize + 2).min(MAX_MARGIN)
     }
 
+    /// How far outside the surface each of some particles still moves with the liquid, cells.
+    fn clinging<'a>(&self, particles: &'a Particles, step: &Step) -> impl Fn(usize) -> f64 + Sync + use<'a> {
+        let thickness = Thickness::new(&self.options, particles, step.viscosity);
+        let unit = elementary::log(step.dt / (self.options.density * self.options.cell.powi(2)));
+        move |p| elementary::exp(0.5 * (thickness.log(p) + unit)).clamp(CLINGS, CLINGS_MOST)
+    }
+
     /// Which particles move with the liquid, and which are drops of their own outside its surface.
-    fn wet(&self, state: &State) -> (Vec<bool>, Vec<bool>) {
+    fn wet(&self, state: &State, clings: impl Fn(usize) -> f64 + Sync) -> (Vec<bool>, Vec<bool>) {
         let (tiles, particles) = (&state.grid.tiles, &state.particles);
         let off = DETACHED * tiles.h();
         let of_tile = |patch: &mut Patch, t: usize| {
@@ -210,7 +221,8 @@ impl Mac {
                 return (vec![true; range.len()], vec![false; range.len()]);
             }
             let at = |p: usize| tiles.centred(&particles.position[p]);
-            let wet = range.clone().map(|p| moves_with_liquid(patch, at(p), tiles.h())).collect();
+            let wet = |p: usize| moves_with_liquid(patch, at(p), || clings(p) * tiles.h());
+            let wet = range.clone().map(wet).collect();
             // Where the level set has lost a sheet, its particles are all that is left of it.
             let lost = |d: f64, at: [f64; 3]| d > 0.0 && patch.least_round(at) >= 0.0;
             let is_drop = |p: usize| {
@@ -226,8 +238,8 @@ impl Mac {
     }
 
     /// Move the surface of the next state so that it encloses the volume of its particles.
-    fn settle_volume(&mut self) {
-        let (takes_part, drops) = self.wet(&self.next);
+    fn settle_volume(&mut self, step: &Step) {
+        let (takes_part, drops) = self.wet(&self.next, self.clinging(&self.next.particles, step));
         self.takes_part = takes_part;
         let State { grid, particles, expected, flying, .. } = &mut self.next;
         *flying = particles.total_volume(|p| drops[p]);
@@ -288,7 +300,7 @@ impl Liquid for Mac {
             let deep = -self.band();
             self.next.grid.liquid.fill(deep);
         }
-        self.settle_volume();
+        self.settle_volume(step);
         Ok(())
     }
 
@@ -506,9 +518,10 @@ impl Liquid for Mac {
     }
 }
 
-/// Whether a particle moves with the liquid whose distance is given; else it is a drop that flies freely.
-fn moves_with_liquid(liquid: &Patch, at: [f64; 3], h: f64) -> bool {
-    liquid.least(at) < 0.0 || (liquid.sample(at) < CLINGS * h && liquid.least_round(at) < 0.0)
+/// Whether a particle moves with the liquid whose distance is given, as it does within `clings` metres of it; else it is
+/// a drop that flies freely.
+fn moves_with_liquid(liquid: &Patch, at: [f64; 3], clings: impl Fn() -> f64) -> bool {
+    liquid.least(at) < 0.0 || (liquid.sample(at) < clings() && liquid.least_round(at) < 0.0)
 }
 
 /// The solids with the velocities that the solve gave the bodies; None without bodies.

@@ -50,6 +50,7 @@ impl Mac {
             start: Vec::new(),
         };
         let mut free = vec![false; particles.len()];
+        let clings = self.clinging(particles, step);
         let of_tile = |t: usize| particles.of_tile(tiles, t).len();
         let lengths: Vec<usize> = (0..tiles.len()).map(of_tile).collect();
         let out = split(&mut moved.position, &lengths).into_par_iter();
@@ -65,7 +66,7 @@ impl Mac {
             around.velocity.trace_all(&mut ends, step.dt);
             for (i, end) in ends.iter().enumerate() {
                 let (x, v) = (&particles.position[start + i], &particles.velocity[start + i]);
-                let moved = around.carry(tiles, step, x, v, end);
+                let moved = around.carry(tiles, step, [x, v, end], || clings(start + i) * tiles.h());
                 (position[i], velocity[i], free[i]) = (moved.position, moved.velocity, moved.free);
             }
         });
@@ -184,10 +185,10 @@ impl Surroundings {
     }
 
     /// Where a particle goes in one step, and with which velocity it arrives. Liquid would carry it to `end`.
-    fn carry(&self, tiles: &Tiles, step: &Step, x: &Vec3, v: &Vec3, end: &Vec3) -> Moved {
+    fn carry(&self, tiles: &Tiles, step: &Step, [x, v, end]: [&Vec3; 3], clings: impl Fn() -> f64) -> Moved {
         let h = tiles.h();
         let g = tiles.to_grid(x);
-        let free = !self.full && !super::moves_with_liquid(&self.liquid, tiles.centred(x), h);
+        let free = !self.full && !super::moves_with_liquid(&self.liquid, tiles.centred(x), clings);
         let mut to = if free { g + v * (step.dt / h) } else { *end };
         if tiles.is_flat() {
             to.z = g.z;

@@ -23,9 +23,9 @@
 //! neighbours is, and reach as far as these are apart: with n others within 2 cells, d = 2 √(π/(n + 1)) cells in
 //! a plane and 4/(n + 1) on a line. Spray scatters in all directions and stays spray.
 
-use super::Mac;
 use super::filling::NEAR;
 use super::spray::radius_of;
+use super::{CLINGS, Mac};
 use crate::error::Result;
 use crate::grid::{Patch, SIDE, Tiles, wall_closing};
 use crate::math::{Mat3, Vec3, principal_axes};
@@ -101,7 +101,7 @@ impl Mac {
     }
 
     fn drops(&self) -> Vec<usize> {
-        let (_, drops) = self.wet(&self.now);
+        let (_, drops) = self.wet(&self.now, |_| CLINGS);
         (0..drops.len()).filter(|p| drops[*p]).collect()
     }
 
@@ -109,7 +109,7 @@ impl Mac {
     /// so that the skin goes on over the holes of a level set that has lost a sheet here and there.
     fn drops_in_company(&self) -> (Vec<Member>, Vec<usize>) {
         let (particles, tiles) = (&self.now.particles, &self.now.grid.tiles);
-        let (_, drops) = self.wet(&self.now);
+        let (_, drops) = self.wet(&self.now, |_| CLINGS);
         let most = (THIN * self.seeding.full() as f64) as usize;
         let is_thin = |place: usize| {
             let cell = tiles.cell(place);
