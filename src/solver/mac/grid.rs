@@ -86,6 +86,10 @@ impl MacGrid {
     /// Measure the solids on every tile that the older grid does not know.
     fn measure(&mut self, solids: &Solids, older: Option<&MacGrid>) {
         let (tiles, v) = (&self.tiles, self.tiles.volume());
+        // An empty simulation steps in microseconds; room for measurements alone would take one of them.
+        if tiles.is_empty() {
+            return;
+        }
         let (reach, side) = (REACH_CELLS * tiles.h(), SIDE as f64 * tiles.h());
         let moving: Vec<Aabb> = solids.animated_bounds().map(|b| b.grow(reach)).collect();
         let [ox, oy, oz] = &mut self.open;
