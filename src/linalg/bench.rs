@@ -1,7 +1,7 @@
 //! The named set of benchmark solves behind `meniscus bench solvers`.
 
-use super::recipe::{Method, PreconditionerKind, Recipe};
-use super::{Amg, AmgParams, Csr, KrylovParams, Preconditioner, cases};
+use super::recipe::PreconditionerKind;
+use super::{Amg, AmgParams, Csr, KrylovParams, Preconditioner, cases, cg};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -80,8 +80,7 @@ fn measure(
     let mut x = vec![0.0; a.rows()];
     let params = KrylovParams { tolerance: 1e-6, ..Default::default() };
     let start = Instant::now();
-    let info =
-        Recipe { method: Method::Cg, preconditioner }.run(a, m.as_mut(), b, &mut x, &params, cancel)?;
+    let info = cg(a, m.as_mut(), b, &mut x, &params, cancel)?;
     Ok(Line {
         case: case.to_string(),
         rows: a.rows(),

@@ -12,7 +12,7 @@
 use super::matrix_market::{format_matrix, format_vector, read_matrix, read_vector};
 use super::operator::LinearOperator;
 use super::recipe::{Method, PreconditionerKind, Recipe};
-use super::{Csr, KrylovParams, NullSpace, SolveInfo};
+use super::{Csr, KrylovParams, NullSpace, SolveInfo, krylov};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -209,6 +209,10 @@ pub fn replay(folder: &Path, recipe: Option<Recipe>, cancel: &Cancel) -> Result<
         return Err(Error::invalid(folder.display().to_string(), message));
     }
     let matrix = read_matrix(&folder.join("matrix.mtx"))?;
+    if matrix.column_count() != matrix.rows() {
+        let message = format!("{} rows, {} columns", matrix.rows(), matrix.column_count());
+        return Err(Error::invalid("solve", message));
+    }
     let rhs = read_vector(&folder.join("rhs.mtx"))?;
     let mut x = read_vector(&folder.join("start.mtx"))?;
     let space = if meta.singular { Some(read_null_space(folder)?) } else { None };
@@ -221,7 +225,7 @@ pub fn replay(folder: &Path, recipe: Option<Recipe>, cancel: &Cancel) -> Result<
     };
     let recipe = recipe.unwrap_or(meta.recipe);
     let mut m = recipe.preconditioner.build(&matrix)?;
-    let info = recipe.run(&matrix, m.as_mut(), &rhs, &mut x, &params, cancel)?;
+    let info = krylov(recipe.method, &matrix, m.as_mut(), &rhs, &mut x, &params, cancel)?;
     Ok((meta, info))
 }
 

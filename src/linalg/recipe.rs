@@ -1,11 +1,7 @@
 //! Solvers by name: a Krylov method with a preconditioner, for dumps, benchmarks and scenes.
 
-use super::{
-    Amg, AmgParams, Csr, Ic0, Ic0Params, Identity, Jacobi, KrylovParams, Preconditioner, SolveInfo,
-    SymmetricGaussSeidel, krylov,
-};
-use crate::cancel::Cancel;
-use crate::error::{Error, Result};
+use super::{Amg, AmgParams, Csr, Ic0, Ic0Params, Identity, Jacobi, Preconditioner, SymmetricGaussSeidel};
+use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
 /// A Krylov method.
@@ -59,23 +55,4 @@ impl PreconditionerKind {
 pub struct Recipe {
     pub method: Method,
     pub preconditioner: PreconditionerKind,
-}
-
-impl Recipe {
-    /// Solve A x = b with a preconditioner that was built before.
-    pub fn run(
-        self,
-        a: &Csr,
-        m: &mut dyn Preconditioner,
-        b: &[f64],
-        x: &mut [f64],
-        params: &KrylovParams,
-        cancel: &Cancel,
-    ) -> Result<SolveInfo> {
-        let n = a.rows();
-        if a.column_count() != n {
-            return Err(Error::invalid("solve", format!("{n} rows, {} columns", a.column_count())));
-        }
-        krylov(self.method, a, m, b, x, params, cancel)
-    }
 }
