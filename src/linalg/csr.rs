@@ -7,6 +7,7 @@
 
 use super::accumulate::Accumulator;
 use super::operator::LinearOperator;
+use super::prefetch::ahead;
 use super::vector::{Real, chunk_dot};
 use crate::error::{Error, Result};
 use crate::math::CHUNK;
@@ -334,6 +335,8 @@ impl<T: Real> Csr<T> {
         unsafe {
             let start = *self.offsets.get_unchecked(i) as usize;
             let end = *self.offsets.get_unchecked(i + 1) as usize;
+            ahead(&self.columns, start..end);
+            ahead(&self.values, start..end);
             for k in start..end {
                 let c = *self.columns.get_unchecked(k) as usize;
                 sum += *self.values.get_unchecked(k) * *x.get_unchecked(c);

@@ -23,6 +23,7 @@ mod low_rank;
 pub mod matrix_market;
 mod null_space;
 mod operator;
+mod prefetch;
 mod recipe;
 mod saddle;
 mod sparse_ldlt;
