@@ -5,6 +5,7 @@
 //! damaged meshes are allowed elsewhere; this says which of these a mesh is.
 
 use crate::geometry::TriMesh;
+use crate::math::Sets;
 use rayon::prelude::*;
 
 /// Counts of everything that can be wrong; see the questions below.
@@ -56,29 +57,6 @@ impl MeshReport {
     }
 }
 
-/// Sets that grow together; the lowest member names a set.
-struct Sets(Vec<u32>);
-
-impl Sets {
-    fn new(n: usize) -> Self {
-        Self((0..n as u32).collect())
-    }
-
-    fn find(&mut self, mut a: u32) -> u32 {
-        while self.0[a as usize] != a {
-            let up = self.0[self.0[a as usize] as usize];
-            self.0[a as usize] = up;
-            a = up;
-        }
-        a
-    }
-
-    fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.find(a), self.find(b));
-        self.0[a.max(b) as usize] = a.min(b);
-    }
-}
-
 /// The piece that each vertex belongs to, numbered in the order of their first vertices; and how many.
 ///
 /// A vertex that no triangle uses is a piece of its own, numbered like the others.
@@ -89,14 +67,7 @@ pub fn components(mesh: &TriMesh) -> (Vec<u32>, usize) {
         sets.join(a, b);
         sets.join(b, c);
     }
-    let mut label = vec![0; mesh.positions.len()];
-    let mut count = 0;
-    for v in 0..label.len() {
-        let root = sets.find(v as u32) as usize;
-        label[v] = if root == v { count } else { label[root] };
-        count += (root == v) as u32;
-    }
-    (label, count as usize)
+    sets.numbered()
 }
 
 /// A side of a triangle: its two vertices in ascending order and which corner it starts from.
@@ -186,14 +157,14 @@ fn count_vertices(triangles: &[[u32; 3]], n: usize, fans: &mut Sets, report: &mu
     for (t, &[a, b, c]) in triangles.iter().enumerate() {
         for (k, v) in [a, b, c].into_iter().enumerate() {
             let corner = (3 * t + k) as u32;
-            fans_at[v as usize] += (fans.find(corner) == corner) as u32;
+            fans_at[v as usize] += (fans.root(corner) == corner) as u32;
         }
         pieces.join(a, b);
         pieces.join(b, c);
     }
     report.vertices = fans_at.iter().filter(|f| **f > 0).count();
     report.nonmanifold_vertices = fans_at.iter().filter(|f| **f > 1).count();
-    report.components = (0..n as u32).filter(|v| fans_at[*v as usize] > 0 && pieces.find(*v) == *v).count();
+    report.components = (0..n as u32).filter(|v| fans_at[*v as usize] > 0 && pieces.root(*v) == *v).count();
 }
 
 #[cfg(test)]

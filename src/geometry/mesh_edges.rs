@@ -6,7 +6,7 @@
 //! otherwise it changes like the potential of currents along the unbalanced ones.
 
 use super::TriMesh;
-use crate::math::Vec3;
+use crate::math::{Sets, Vec3};
 use rayon::prelude::*;
 
 /// Vertices nearer than this part of the largest coordinate are the same.
@@ -85,15 +85,12 @@ impl MeshEdges {
 /// The area of the largest opening of a mesh: of all connected sets of unbalanced edges the largest
 /// vector area |½ Σ x × dx|. Many small holes that face all ways add up to little.
 pub fn largest_opening(positions: &[Vec3], unbalanced: &[([u32; 2], u32)]) -> f64 {
-    let mut parent: Vec<u32> = (0..positions.len() as u32).collect();
-    for ([a, b], _) in unbalanced {
-        let (a, b) = (root(&mut parent, *a), root(&mut parent, *b));
-        parent[a.max(b) as usize] = a.min(b);
-    }
+    let mut sets = Sets::new(positions.len());
+    unbalanced.iter().for_each(|([a, b], _)| sets.join(*a, *b));
     let mut loops: Vec<(u32, Vec3)> = unbalanced
         .iter()
         .map(|([a, b], n)| {
-            let set = root(&mut parent, *a);
+            let set = sets.root(*a);
             // Relative to one point of the set, so that large coordinates do not cancel.
             let base = positions[set as usize];
             let (p, q) = (positions[*a as usize] - base, positions[*b as usize] - base);
@@ -103,15 +100,6 @@ pub fn largest_opening(positions: &[Vec3], unbalanced: &[([u32; 2], u32)]) -> f6
     loops.sort_by_key(|l| l.0);
     let area = |set: &[(u32, Vec3)]| set.iter().map(|l| l.1).sum::<Vec3>().norm();
     loops.chunk_by(|p, q| p.0 == q.0).map(area).fold(0.0, f64::max)
-}
-
-fn root(parent: &mut [u32], mut v: u32) -> u32 {
-    while parent[v as usize] != v {
-        let above = parent[parent[v as usize] as usize];
-        parent[v as usize] = above;
-        v = above;
-    }
-    v
 }
 
 /// For each position one index that stands for all within [`SAME`] of it.

@@ -5,11 +5,13 @@ mod axes;
 pub mod elementary;
 mod ordered;
 mod pose;
+mod sets;
 
 pub use aabb::Aabb;
 pub use axes::principal_axes;
 pub use ordered::{CHUNK, ordered_max, ordered_sum};
 pub use pose::{Motion, Pose};
+pub use sets::Sets;
 
 /// A point or vector in space, metres unless said otherwise.
 pub type Vec3 = nalgebra::Vector3<f64>;

@@ -12,6 +12,7 @@
 //! ```
 
 use crate::error::{Error, Result};
+use crate::math::Sets;
 
 /// The far side of a face that leads through the free surface.
 pub const AIR: u32 = u32::MAX;
@@ -134,21 +135,12 @@ impl FaceGraph {
     /// A label for each cell, equal in connected cells, counted from 0 in order of first appearance,
     /// and for each label whether a free surface is reached.
     pub fn components(&self) -> (Vec<u32>, Vec<bool>) {
-        let mut parent: Vec<u32> = (0..self.cells() as u32).collect();
-        for f in 0..self.faces() {
-            if self.far[f] != AIR {
-                let (a, b) = (root(&mut parent, self.near[f]), root(&mut parent, self.far[f]));
-                // The smaller index wins, so labels do not depend on the order of the faces.
-                parent[a.max(b) as usize] = a.min(b);
-            }
+        let mut sets = Sets::new(self.cells());
+        for f in (0..self.faces()).filter(|f| self.far[*f] != AIR) {
+            sets.join(self.near[f], self.far[f]);
         }
-        let (mut label, mut count) = (vec![0u32; self.cells()], 0);
-        for c in 0..self.cells() {
-            let r = root(&mut parent, c as u32);
-            label[c] = if r as usize == c { count } else { label[r as usize] };
-            count += (r as usize == c) as u32;
-        }
-        let mut open = vec![false; count as usize];
+        let (label, count) = sets.numbered();
+        let mut open = vec![false; count];
         for f in 0..self.faces() {
             if self.far[f] == AIR {
                 open[label[self.near[f] as usize] as usize] = true;
@@ -170,15 +162,6 @@ impl Incidence {
     pub fn of_cell(&self, cell: usize) -> &[u32] {
         &self.faces[self.start[cell] as usize..self.start[cell + 1] as usize]
     }
-}
-
-/// The representative of a cell, halving the path to it.
-fn root(parent: &mut [u32], mut c: u32) -> u32 {
-    while parent[c as usize] != c {
-        parent[c as usize] = parent[parent[c as usize] as usize];
-        c = parent[c as usize];
-    }
-    c
 }
 
 #[cfg(test)]

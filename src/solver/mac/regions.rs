@@ -7,6 +7,7 @@
 
 use super::stencil::{Kind, Stencil, face_neighbours};
 use crate::grid::{NONE, SIDE, Tiles};
+use crate::math::Sets;
 use crate::solver::rigid::Floating;
 use rayon::prelude::*;
 
@@ -72,7 +73,7 @@ impl ClosedRegions {
             })
             .collect();
         let parts: Vec<Part> = of_tile.iter().flat_map(|(parts, _)| parts.iter().copied()).collect();
-        let mut sets = Sets((0..parts.len() as u32).collect());
+        let mut sets = Sets::new(parts.len());
         for t in 0..tiles.len() {
             let beside = face_neighbours(tiles, t);
             for axis in 0..3 {
@@ -269,23 +270,5 @@ impl Links {
             changed |= w != before;
         }
         changed
-    }
-}
-
-/// Disjoint sets; the lowest member of a set is its root.
-struct Sets(Vec<u32>);
-
-impl Sets {
-    fn root(&mut self, mut k: u32) -> u32 {
-        while self.0[k as usize] != k {
-            self.0[k as usize] = self.0[self.0[k as usize] as usize];
-            k = self.0[k as usize];
-        }
-        k
-    }
-
-    fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.root(a), self.root(b));
-        self.0[a.max(b) as usize] = a.min(b);
     }
 }

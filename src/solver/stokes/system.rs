@@ -26,6 +26,7 @@ use super::problem::{Physics, Problem, Solution, Stress, Wall, cell_value, or_ze
 use super::samples::{Samples, Site};
 use crate::error::Result;
 use crate::linalg::{Csr, SolveInfo};
+use crate::math::Sets;
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -392,34 +393,23 @@ impl<'a> System<'a> {
     /// For each pressure the number of its region if no surface fixes the pressure there, else [`NONE`]; and
     /// the number of such regions.
     pub fn closed_regions(&self) -> (Vec<u32>, usize) {
-        let mut parent: Vec<u32> = (0..self.pressures.len() as u32).collect();
-        fn root(parent: &mut [u32], mut i: u32) -> u32 {
-            while parent[i as usize] != i {
-                parent[i as usize] = parent[parent[i as usize] as usize];
-                i = parent[i as usize];
-            }
-            i
-        }
+        let mut sets = Sets::new(self.pressures.len());
         let mut vented = Vec::new();
         for &(a, f) in &self.faces {
             let at = self.samples().place(Site::Face(a as usize), f as usize);
             let pair = self.samples().cells_of_face(a as usize, at).map(|c| self.pressure_number[c]);
             match pair.map(|n| n != NONE) {
-                [true, true] => {
-                    let [x, y] = pair.map(|n| root(&mut parent, n));
-                    let (low, high) = (x.min(y), x.max(y));
-                    parent[high as usize] = low;
-                }
+                [true, true] => sets.join(pair[0], pair[1]),
                 [true, false] => vented.push(pair[0]),
                 [false, true] => vented.push(pair[1]),
                 [false, false] => {}
             }
         }
-        let mut open = vec![false; parent.len()];
-        vented.into_iter().for_each(|n| open[root(&mut parent, n) as usize] = true);
-        let (mut names, mut count) = (vec![NONE; parent.len()], 0);
-        let labels = (0..parent.len() as u32).map(|i| {
-            let r = root(&mut parent, i) as usize;
+        let mut open = vec![false; self.pressures.len()];
+        vented.into_iter().for_each(|n| open[sets.root(n) as usize] = true);
+        let (mut names, mut count) = (vec![NONE; self.pressures.len()], 0);
+        let labels = (0..self.pressures.len() as u32).map(|i| {
+            let r = sets.root(i) as usize;
             if open[r] {
                 return NONE;
             }

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::grid::NONE;
 use crate::linalg::vector::Real;
 use crate::linalg::{Csr, LinearOperator};
-use crate::math::CHUNK;
+use crate::math::{CHUNK, Sets};
 use rayon::prelude::*;
 
 /// Neighbours of a face.
@@ -179,23 +179,12 @@ impl Rows {
     /// The connected piece of each row, numbered in the order of their first rows, and how many there are; pieces
     /// of fewer than `least` rows are not numbered.
     pub(super) fn pieces(&self, least: usize) -> (Vec<u32>, usize) {
-        let mut parent: Vec<u32> = (0..self.len() as u32).collect();
-        fn root(parent: &mut [u32], mut row: u32) -> u32 {
-            while parent[row as usize] != row {
-                let above = parent[row as usize];
-                parent[row as usize] = parent[above as usize];
-                row = parent[row as usize];
-            }
-            row
-        }
+        let mut sets = Sets::new(self.len());
         for row in 0..self.len() {
-            for (c, _) in self.columns[row].iter().zip(&self.arms[row]).filter(|(_, w)| **w != 0.0) {
-                let (a, b) = (root(&mut parent, row as u32), root(&mut parent, *c));
-                parent[a.max(b) as usize] = a.min(b);
-            }
+            self.neighbours(row).for_each(|c| sets.join(row as u32, c));
         }
         let mut size = vec![0usize; self.len()];
-        let roots: Vec<u32> = (0..self.len() as u32).map(|row| root(&mut parent, row)).collect();
+        let roots: Vec<u32> = (0..self.len() as u32).map(|row| sets.root(row)).collect();
         roots.iter().for_each(|r| size[*r as usize] += 1);
         let (mut number, mut count) = (vec![NONE; self.len()], 0);
         let of = roots.iter().map(|r| {
