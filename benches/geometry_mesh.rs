@@ -77,11 +77,19 @@ fn main() {
 fn run() {
     let mesh = bumpy_ball();
     println!("{} triangles", mesh.triangles.len());
-    println!("build          {:8.1} ms", 1e3 * best(3, || Bvh::new(&mesh)));
-    let bvh = Bvh::new(&mesh);
+    if std::env::args().all(|a| a != "distance") {
+        queries(&mesh);
+    }
+    distance(&mesh);
+}
+
+/// The tree and what is asked of it.
+fn queries(mesh: &TriMesh) {
+    println!("build          {:8.1} ms", 1e3 * best(3, || Bvh::new(mesh)));
+    let bvh = Bvh::new(mesh);
     println!("dipoles        {:8.1} ms", 1e3 * best(3, || Winding::new(&bvh)));
     let winding = Winding::new(&bvh);
-    for (name, points) in points_of(&mesh) {
+    for (name, points) in points_of(mesh) {
         let each = |f: &dyn Fn(&Vec3) -> f64| {
             1e6 * best(5, || points.iter().map(f).sum::<f64>()) / points.len() as f64
         };
@@ -89,10 +97,14 @@ fn run() {
         let number = each(&|p| winding.number(&bvh, p));
         println!("{name:4} closest {closest:6.2} µs, winding {number:6.2} µs");
     }
+}
+
+/// Distances onto a grid, beside the naive scan of each triangle's band.
+fn distance(mesh: &TriMesh) {
     let cell = mesh.bounds().size().max() / (256.0 - 12.0);
     let params = DistanceParams { cell, band: 5.0, ..Default::default() };
-    let ours = best(3, || MeshDistance::new(&mesh, "ball", &params, &Cancel::new()));
-    let naive = best(1, || naive_scan(&mesh, cell, 5.0));
+    let ours = best(3, || MeshDistance::new(mesh, "ball", &params, &Cancel::new()));
+    let naive = best(1, || naive_scan(mesh, cell, 5.0));
     println!(
         "distance 256³ band 5: {ours:.3} s signed, naive {naive:.3} s unsigned, {:.1} times",
         naive / ours
