@@ -17,7 +17,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 fn simulation(json: &str) -> Simulation {
     let scene = Scene::from_json(json).unwrap_or_else(|e| panic!("{e}: {json}"));
-    let settings = Settings { threads: Some(2), memory_limit: Some(4 << 30) };
+    let settings = Settings { threads: Some(2), memory_limit: Some(4 << 30), ..Settings::default() };
     Simulation::new(&scene, &|_| unreachable!("no meshes"), &settings)
         .unwrap_or_else(|e| panic!("{e}: {json}"))
 }
@@ -110,7 +110,7 @@ fn absurd_scales_are_answered() {
                 0.5 * size,
                 0.5 * size
             );
-            let settings = Settings { threads: Some(2), memory_limit: Some(4 << 30) };
+            let settings = Settings { threads: Some(2), memory_limit: Some(4 << 30), ..Settings::default() };
             let made = Scene::from_json(&json)
                 .and_then(|s| Simulation::new(&s, &|_| unreachable!("no meshes"), &settings));
             let ended = made.and_then(|mut simulation| {
@@ -203,7 +203,7 @@ fn damaged_colliders_are_lived_with_or_named() {
         // Fifty steps on the grid; the lattice is slower and takes as many as it needs.
         let json = if kind == "mac" { json.replace("\"detail\": 2", "\"substeps_min\": 10") } else { json };
         for (name, mesh) in blocks() {
-            let settings = Settings { threads: Some(2), memory_limit: Some(4 << 30) };
+            let settings = Settings { threads: Some(2), memory_limit: Some(4 << 30), ..Settings::default() };
             let made = Simulation::new(&Scene::from_json(&json).unwrap(), &|_| Ok(mesh.clone()), &settings);
             let ended = made.and_then(|mut simulation| {
                 for _ in 0..if kind == "mac" { 5 } else { 2 } {

@@ -141,8 +141,9 @@ fn c_and_rust_agree_on_every_struct() {
     let mut facts = Vec::new();
     layout!(facts,
         mns_array { data, count, stride, r#type, width }
-        mns_settings { struct_size, threads, memory_limit, mesh_folder, meshes, mesh_count }
+        mns_settings { struct_size, threads, memory_limit, mesh_folder, meshes, mesh_count, fields, field_count }
         mns_attribute { struct_size, reserved, name, values }
+        mns_field { struct_size, reserved, name, frame, counts, origin, steps, values }
         mns_named_mesh { struct_size, reserved, name, positions, triangles, attributes, attribute_count }
         mns_mesh_sample { struct_size, reserved, frame, positions, velocities, triangles, attributes, attribute_count }
         mns_progress { struct_size, substeps, frame, fraction, stage, volume }

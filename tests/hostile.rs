@@ -11,9 +11,10 @@ mod readers;
 mod state_support;
 
 use counting::{HELD, MOST};
+use meniscus::field::DenseField;
 use meniscus::geometry::TriMesh;
-use meniscus::io::{mesh, packed as zstd, usd};
-use meniscus::math::Vec3;
+use meniscus::io::{mesh, nrrd, packed as zstd, usd};
+use meniscus::math::{Mat3, Vec3};
 use meniscus::scene::{Fps, Scene};
 use meniscus::simulation::{Settings, Simulation};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -166,6 +167,17 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "obj" => vec![written(|m, out| mesh::write_obj(m, out)), polygons.to_vec()],
         "ply" => vec![written(|m, out| mesh::write_ply(m, out)), ascii.to_vec()],
         "stl" => vec![stl.to_vec(), written(|m, out| mesh::write_stl(m, out))],
+        "nrrd" => {
+            let field = |width: usize| {
+                let values = (0..24 * width).map(|n| n as f32 - 11.5).collect();
+                let field =
+                    DenseField::new("seed", [2, 3, 4], width, Vec3::zeros(), Mat3::identity(), values);
+                let mut bytes = Vec::new();
+                nrrd::write(&field.unwrap(), &mut bytes).unwrap();
+                bytes
+            };
+            vec![field(1), field(3)]
+        }
         "usdc" => {
             let body = body();
             let (fps, surface) = (Fps::default(), Some(&body));
@@ -196,7 +208,7 @@ fn scenes_of_any_bytes_are_read_or_refused() {
 
 #[test]
 fn meshes_of_any_bytes_are_read_or_refused() {
-    ["ply", "obj", "stl"].iter().for_each(|name| reader(name, 10_000));
+    ["ply", "obj", "stl", "nrrd"].iter().for_each(|name| reader(name, 10_000));
 }
 
 #[test]
@@ -286,7 +298,7 @@ fn absurd_sizes_are_refused_at_once_and_without_memory() {
     ] {
         let (begin, before) = (Instant::now(), HELD.load(Relaxed));
         MOST.store(before, Relaxed);
-        let settings = Settings { threads: Some(1), memory_limit: Some(8 << 30) };
+        let settings = Settings { threads: Some(1), memory_limit: Some(8 << 30), ..Settings::default() };
         let refused = Scene::from_json(&json)
             .and_then(|s| Simulation::new(&s, &|_| unreachable!("no meshes"), &settings).map(|_| ()));
         let (took, most) = (begin.elapsed(), MOST.load(Relaxed) - before);

@@ -66,7 +66,7 @@ fn a_request_to_stop_is_heard_soon() {
             "initial": [{{"shape": {{"box": {{"min": [0, 0, 0], "max": [0.5, 0.5, 1]}}}}}}]}}"#
         );
         let scene = Scene::from_json(&json).unwrap();
-        let settings = Settings { threads: Some(1), memory_limit: None };
+        let settings = Settings { threads: Some(1), ..Settings::default() };
         let mut simulation = Simulation::new(&scene, &|_| unreachable!("no meshes"), &settings).unwrap();
         let cancel = simulation.cancel_flag();
         let begin = std::time::Instant::now();

@@ -9,7 +9,7 @@ use meniscus::{Error, Result};
 
 fn simulation(json: &str, meshes: &dyn Fn(&str) -> Result<TriMesh>) -> Result<Simulation> {
     let scene = Scene::from_json(json).expect("a valid scene");
-    Simulation::new(&scene, meshes, &Settings { threads: Some(2), memory_limit: None })
+    Simulation::new(&scene, meshes, &Settings { threads: Some(2), ..Settings::default() })
 }
 
 fn none(file: &str) -> Result<TriMesh> {

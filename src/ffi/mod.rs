@@ -17,6 +17,7 @@ pub mod grid;
 mod guard;
 mod handle;
 pub mod info;
+mod inputs;
 pub mod lattice;
 pub mod log;
 mod pointer;

@@ -24,6 +24,35 @@ pub struct mns_settings {
     pub meshes: *const mns_named_mesh,
     /// Number of meshes.
     pub mesh_count: usize,
+    /// Fields in memory that take the place of files of the same name; may be NULL if field_count is 0.
+    pub fields: *const mns_field,
+    /// Number of fields.
+    pub field_count: usize,
+}
+
+/// Numbers on a regular lattice, for a scene that names them under "fields" or, as distances, as the file of a mesh: then
+/// the mesh is the surface on which they are zero, negative inside. Between samples values are linear; half a step beyond
+/// the outermost samples the field ends.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct mns_field {
+    /// sizeof(mns_field).
+    pub struct_size: u32,
+    /// 0.
+    pub reserved: u32,
+    /// In settings, the name that the scene gives as a file; else not read.
+    pub name: *const c_char,
+    /// In mns_simulation_set_field, when, in frames; else not read.
+    pub frame: f64,
+    /// Samples along each axis of the lattice.
+    pub counts: [u64; 3],
+    /// Where the first sample is, in scene units.
+    pub origin: [f64; 3],
+    /// The steps x y z from a sample to the next along the first axis, then along the second and the third, scene units.
+    pub steps: [f64; 9],
+    /// One number a sample, or three for a vector; f32 or f64. Samples along the first axis stand side by side, then
+    /// come those of the next along the second.
+    pub values: mns_array,
 }
 
 /// Named numbers at the points of a mesh. Of a source, liquid takes the value of the nearest point of the mesh when it comes
@@ -236,6 +265,7 @@ versioned!(
     mns_settings,
     mns_attribute,
     mns_named_mesh,
+    mns_field,
     mns_mesh_sample,
     mns_progress,
     mns_report,

@@ -4,21 +4,18 @@ use super::array::mns_array;
 use super::fault::{Fault, mns_result};
 use super::guard::{as_host, guard};
 use super::handle::Table;
+use super::inputs::{HostSettings, attributes, dense, records};
 use super::log;
 use super::pointer::{Out, bytes, check, text};
-use super::records::{
-    mns_attribute, mns_mesh_sample, mns_named_mesh, mns_progress, mns_progress_callback, mns_settings,
-};
+use super::records::{mns_field, mns_mesh_sample, mns_progress, mns_progress_callback, mns_settings};
 use super::simulation_data::Running;
-use super::versioned;
-use crate::error::Error;
 use crate::geometry::{Attribute, TriMesh};
 use crate::io;
-use crate::scene::{Scene, is_attribute_name};
+use crate::scene::Scene;
 use crate::simulation::report::{FrameReport, Progress};
-use crate::simulation::{GeometryOf, Settings, Simulation};
+use crate::simulation::{GeometryOf, Simulation};
 use std::ffi::{c_char, c_void};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A running simulation. Functions that take it as const may run at the same time on several threads;
 /// the others need it alone and give MNS_ERROR_BUSY at once if it is in use. Different simulations are
@@ -47,7 +44,7 @@ pub unsafe extern "C" fn mns_simulation_create(
             (out, text(json, "json")?, HostSettings::read(settings)?)
         };
         let scene = Scene::from_json(json)?;
-        let mut settings = host.settings.clone();
+        let mut settings = host.with_fields(&scene)?;
         if scene.memory_limit.is_none() {
             settings.memory_limit = settings.memory_limit.or_else(io::memory::default_limit);
         }
@@ -56,131 +53,6 @@ pub unsafe extern "C" fn mns_simulation_create(
         out.write(SIMULATIONS.insert(Running::new(simulation, host.folder), cancel)?);
         Ok(())
     })
-}
-
-/// Copies of everything that the host's settings point to.
-#[derive(Default)]
-struct HostSettings {
-    settings: Settings,
-    folder: Option<PathBuf>,
-    meshes: Vec<(String, TriMesh)>,
-}
-
-impl HostSettings {
-    /// # Safety
-    /// `settings` is NULL or settings whose pointers are valid.
-    unsafe fn read(settings: *const mns_settings) -> Result<Self, Fault> {
-        if settings.is_null() {
-            return Ok(Self::default());
-        }
-        // SAFETY: the caller's promise.
-        let s = unsafe { versioned::read(settings, "settings") }?;
-        let threads = (s.threads > 0).then_some(s.threads as usize);
-        let memory_limit = (s.memory_limit > 0).then_some(s.memory_limit);
-        let folder = if s.mesh_folder.is_null() {
-            None
-        } else {
-            // SAFETY: the caller's promise.
-            Some(PathBuf::from(unsafe { text(s.mesh_folder, "mesh_folder") }?))
-        };
-        // SAFETY: the caller's promise.
-        let meshes = unsafe { records(s.meshes, s.mesh_count, "meshes") }?;
-        // SAFETY: the caller's promise.
-        let meshes = meshes.iter().map(|m| unsafe { named_mesh(m) }).collect::<Result<_, _>>()?;
-        Ok(Self { settings: Settings { threads, memory_limit }, folder, meshes })
-    }
-
-    /// A mesh by the name that the scene gives: from memory, else from the folder.
-    fn mesh(&self, file: &str) -> crate::Result<TriMesh> {
-        if let Some((_, mesh)) = self.meshes.iter().find(|(name, _)| name == file) {
-            return Ok(mesh.clone());
-        }
-        match &self.folder {
-            Some(folder) => io::mesh::read(io::confine::Paths::new(folder).find(file)?),
-            None => {
-                Err(Error::geometry(file, "no such mesh in memory, and settings name no folder for files"))
-            }
-        }
-    }
-}
-
-/// # Safety
-/// The pointers of the record are valid.
-unsafe fn named_mesh(m: &mns_named_mesh) -> Result<(String, TriMesh), Fault> {
-    // SAFETY: the caller's promise.
-    let (name, mesh) = unsafe {
-        let name = text(m.name, "mesh name")?;
-        let mut mesh = TriMesh::new(m.positions.vectors(name)?, m.triangles.triangles(name)?);
-        mesh.attributes = attributes(m.attributes, m.attribute_count, name, mesh.positions.len())?;
-        (name, mesh)
-    };
-    mesh.check(name)?;
-    Ok((name.to_string(), mesh))
-}
-
-/// What the points of a mesh carry.
-///
-/// # Safety
-/// `first` is NULL or points to `count` attributes whose pointers are valid.
-unsafe fn attributes(
-    first: *const mns_attribute,
-    count: usize,
-    mesh: &str,
-    points: usize,
-) -> Result<Vec<Attribute>, Fault> {
-    let mut all: Vec<Attribute> = Vec::new();
-    // SAFETY: the caller's promise.
-    for given in unsafe { records(first, count, "attributes") }? {
-        // SAFETY: the caller's promise.
-        let name = unsafe { text(given.name, "attribute name") }?;
-        let what = format!("{mesh}: attribute {name}");
-        if !is_attribute_name(name) || all.iter().any(|a| a.name == name) {
-            return Err(Fault::invalid(
-                &what,
-                "a name is made of at most 64 letters, digits and _, and given once",
-            ));
-        }
-        let width = given.values.width;
-        if given.values.count != points || !(1..=4).contains(&width) {
-            let message = format!(
-                "{} elements of {width} numbers; there must be {points} of 1 to 4",
-                given.values.count
-            );
-            return Err(Fault::invalid(&what, message));
-        }
-        // SAFETY: the caller's promise.
-        let data = unsafe { given.values.singles(&what) }?;
-        all.push(Attribute { name: name.to_string(), width: width as usize, data });
-    }
-    Ok(all)
-}
-
-/// A row of versioned structs, each as long as the first says.
-///
-/// # Safety
-/// `first` is NULL or points to `count` structs of the size that the first names.
-unsafe fn records<T: versioned::Versioned>(
-    first: *const T,
-    count: usize,
-    what: &str,
-) -> Result<Vec<T>, Fault> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    if count > 1 << 20 {
-        return Err(Fault::invalid(what, format!("{count} of them cannot be")));
-    }
-    check(first, what)?;
-    // SAFETY: not NULL; every versioned struct begins with its size.
-    let stride = unsafe { first.cast::<u32>().read() } as usize;
-    if !stride.is_multiple_of(align_of::<T>()) {
-        return Err(Fault::invalid(
-            what,
-            format!("struct_size is {stride}; set it to the size of the struct"),
-        ));
-    }
-    // SAFETY: struct i begins i strides after the first, by the caller's promise.
-    (0..count).map(|i| unsafe { versioned::read(first.byte_add(i * stride), what) }).collect()
 }
 
 /// End a simulation and wait for its threads. NULL is allowed and does nothing. From inside a callback of the
@@ -320,6 +192,33 @@ pub unsafe extern "C" fn mns_simulation_set_geometry(
         running.report.colliders = running.simulation.collider_poses();
         running.report.bodies = running.simulation.body_motions();
         Ok(())
+    })
+}
+
+/// Replace a field that the scene names under "fields" by `samples`, `count` of them at rising frames (copied). Between two
+/// frames values go from one to the other; before the first and after the last they stay. For a host whose volumes are
+/// animated: send those of the frame to come, and of its beginning, before each step. What was simulated stays. Saved states
+/// do not hold fields: send them again after a load.
+/// Errors: INVALID (no field has this name, frames do not rise, numbers are not finite, another width than the kind of field
+/// has). After an error the field is as it was.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mns_simulation_set_field(
+    simulation: *mut mns_simulation,
+    name: *const c_char,
+    samples: *const mns_field,
+    count: usize,
+) -> mns_result {
+    guard("mns_simulation_set_field", || {
+        // SAFETY: the header asks for text and for `count` samples with valid arrays.
+        let (name, samples) = unsafe {
+            let name = text(name, "name")?;
+            check(samples, "samples")?;
+            let samples = records(samples, count, "samples")?;
+            (name, samples.iter().map(|s| Ok((s.frame, dense(s)?))).collect::<Result<Vec<_>, Fault>>()?)
+        };
+        let shared = SIMULATIONS.get(simulation)?;
+        let mut changing = shared.change()?;
+        Ok(changing.get()?.simulation.set_field(name, samples)?)
     })
 }
 

@@ -12,6 +12,7 @@ pub mod frame;
 pub mod lock;
 pub mod memory;
 pub mod mesh;
+pub mod nrrd;
 pub mod packed;
 pub mod points;
 pub mod usd;

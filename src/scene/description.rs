@@ -4,7 +4,7 @@
 //! everything whose unit is named in its documentation is in that unit whatever `unit_length` says.
 
 use super::{
-    Body, Collider, Emitter, Force, Fps, Keyed, Liquid, Shown, Sink, Sizing, Volume, Wall, WaterLine,
+    Body, Collider, Emitter, Field, Force, Fps, Keyed, Liquid, Shown, Sink, Sizing, Volume, Wall, WaterLine,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,9 @@ pub struct Scene {
     /// What accelerates the liquid besides gravity.
     #[serde(default)]
     pub forces: Vec<Force>,
+    /// Numbers that were computed elsewhere and act on the liquid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<Field>,
     /// Smoke instead of liquid: the domain, which must be closed, is full of air that carries `density` and
     /// `temperature`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,6 +115,7 @@ impl Default for Scene {
             colliders: Vec::new(),
             bodies: Vec::new(),
             forces: Vec::new(),
+            fields: Vec::new(),
             smoke: None,
             simulator: Simulator::default(),
             outputs: Outputs::default(),

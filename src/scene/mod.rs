@@ -7,6 +7,7 @@
 mod attribute;
 mod description;
 mod edit;
+mod field;
 mod fps;
 mod keyed;
 mod objects;
@@ -25,6 +26,7 @@ pub use description::{
     SurfaceFormat, Transfer, ViscosityCoupling,
 };
 pub use edit::{nearest, printable, set};
+pub use field::{Field, FieldKind};
 pub use fps::Fps;
 pub use keyed::{Blend, Keyed};
 pub use objects::{Body, Collider, Emitter, Force, Joint, Liquid, Look, Sink, Volume, Wall};

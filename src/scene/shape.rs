@@ -103,7 +103,8 @@ pub enum ShapeSpec {
         /// Radius of the tube.
         tube: f64,
     },
-    /// A triangle mesh from a file: OBJ, PLY or STL, relative to the scene.
+    /// A triangle mesh from a file: OBJ, PLY or STL, relative to the scene; or the surface on which a field of distances,
+    /// negative inside, is zero: NRRD.
     Mesh {
         /// The file.
         file: String,

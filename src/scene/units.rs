@@ -53,6 +53,9 @@ impl Scene {
         if let Some(change) = &mut sizing.velocity_change {
             *change *= u;
         }
+        for field in &mut scene.fields {
+            field.scale *= u;
+        }
         for force in &mut scene.forces {
             scale_force(u, force);
         }

@@ -37,6 +37,7 @@ impl Scene {
         for (i, force) in self.forces.iter().enumerate() {
             check_force(&format!("forces[{i}]"), force)?;
         }
+        self.check_fields()?;
         self.check_simulator()?;
         self.check_limits()?;
         self.check_sources_are_inside()
@@ -549,7 +550,13 @@ fn rising(path: &str, frames: impl Iterator<Item = f64>) -> Result<()> {
     }
 }
 
-fn text(path: &str, text: &str) -> Result<()> {
+/// Names of files at rising frames.
+pub(super) fn files_at_frames(path: &str, files: &[(f64, String)]) -> Result<()> {
+    rising(path, files.iter().map(|f| f.0))?;
+    files.iter().enumerate().try_for_each(|(i, f)| file(&format!("{path}[{i}][1]"), &f.1))
+}
+
+pub(super) fn text(path: &str, text: &str) -> Result<()> {
     if text.chars().count() > 200 {
         return Err(Error::scene(path, "a name has at most 200 characters"));
     }

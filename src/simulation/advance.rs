@@ -63,6 +63,7 @@ impl Simulation {
         let Self {
             scene,
             world,
+            fields,
             bodies,
             sources,
             sinks,
@@ -77,7 +78,7 @@ impl Simulation {
         } = self;
         let liquid = liquid.as_mut();
         let mut frame_work =
-            FrameWork { scene, world, bodies, sources, sinks, liquid, due, unfinished, settings };
+            FrameWork { scene, world, fields, bodies, sources, sinks, liquid, due, unfinished, settings };
         let keep = scene.debug.dump_dir.is_some();
         let work = || {
             let report = failure::watched(keep, failure, || frame_work.run(*frame, &cancel, &progress))?;

@@ -21,7 +21,7 @@
 //! since liquid falls through it and what has left is made up for.
 
 use super::report::Estimate;
-use super::{MeshSource, Settings};
+use super::{FieldFiles, MeshSource, Settings};
 use crate::error::{Error, Result};
 use crate::geometry::{Bvh, TriMesh, Winding};
 use crate::grid::SIDE;
@@ -89,10 +89,15 @@ pub(super) fn estimate(scene: &Scene, meshes: Meshes) -> Result<Estimate> {
 
 /// Refuse a scene that needs more than is allowed.
 pub(super) fn check(scene: &Scene, settings: &Settings, meshes: Meshes) -> Result<()> {
-    let needed = estimate(scene, meshes)?.memory_bytes;
+    let needed = estimate(scene, meshes)?.memory_bytes + field_bytes(&settings.fields);
     // Without a limit, refuse only what no machine has: it would not fail but never end.
     let limit = settings.memory_limit.unwrap_or(1 << 42);
     if needed > limit { Err(out_of_memory("the scene", needed, limit)) } else { Ok(()) }
+}
+
+/// Fields as they were read, and in metres.
+pub(super) fn field_bytes(fields: &FieldFiles) -> u64 {
+    2 * fields.values().map(|f| f.bytes() as u64).sum::<u64>()
 }
 
 pub(super) fn out_of_memory(what: &str, needed: u64, limit: u64) -> Error {

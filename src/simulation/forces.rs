@@ -3,8 +3,9 @@
 //! Gravity and uniform forces are the same everywhere and are kept apart, because adding a constant
 //! is cheaper than asking for it at every face.
 
+use super::fields::{Fields, Moment};
 use crate::math::Vec3;
-use crate::scene::{Force, Scene};
+use crate::scene::{FieldKind, Force, Scene};
 
 /// Forces with their animated values resolved.
 pub(super) struct Forces {
@@ -17,10 +18,11 @@ enum Local {
     Point { centre: Vec3, strength: f64, radius: f64 },
     Curve { points: Vec<Vec3>, strength: f64, pull: f64, radius: f64 },
     Wind { velocity: Vec3, drag: f64, depth: f64, cell: f64 },
+    Field(Moment),
 }
 
 impl Forces {
-    pub fn at(scene: &Scene, frame: f64) -> Self {
+    pub fn at(scene: &Scene, fields: &Fields, frame: f64) -> Self {
         let mut forces = Self { uniform: scene.gravity.at(frame).into(), local: Vec::new() };
         for force in &scene.forces {
             match force {
@@ -50,6 +52,7 @@ impl Forces {
                 }),
             }
         }
+        forces.local.extend(fields.at(FieldKind::Force, frame).map(Local::Field));
         forces
     }
 
@@ -92,6 +95,7 @@ impl Local {
                 let share = ((depth - below) / cell + 0.5).clamp(0.0, 1.0);
                 (velocity - v) * (drag * share)
             }
+            Local::Field(moment) => moment.at(x).unwrap_or_default(),
         }
     }
 }
@@ -121,7 +125,7 @@ mod tests {
             radius: 0.5,
         };
         let scene = Scene { forces: vec![vortex], ..Scene::default() };
-        let forces = Forces::at(&scene, 1.0);
+        let forces = Forces::at(&scene, &Fields::default(), 1.0);
         let at = |x: f64| forces.local(&Vec3::new(x, 7.0, 0.0), &Vec3::zeros(), 0.0);
         assert!((at(0.5) - Vec3::new(0.0, 0.0, -3.0)).norm() < 1e-15);
         assert!((at(0.25).norm() - 1.5).abs() < 1e-15 && at(1.2).norm() == 0.0 && at(0.0).norm() == 0.0);
@@ -136,7 +140,7 @@ mod tests {
             pull: 3.0.into(),
             radius: 0.2,
         };
-        let forces = Forces::at(&Scene { forces: vec![curve], ..Scene::default() }, 1.0);
+        let forces = Forces::at(&Scene { forces: vec![curve], ..Scene::default() }, &Fields::default(), 1.0);
         let at = |x: f64, y: f64| forces.local(&Vec3::new(x, y, 0.0), &Vec3::zeros(), 1.0);
         assert!((at(0.5, 0.0) - Vec3::new(2.0, 0.0, 0.0)).norm() < 1e-12);
         assert!((at(1.0, 0.6) - Vec3::new(0.0, 2.0, 0.0)).norm() < 1e-12);
@@ -150,7 +154,7 @@ mod tests {
         let wind =
             Force::Wind { velocity: Keyed::Constant([4.0, 0.0, 0.0]), drag: 0.5.into(), depth: Some(0.2) };
         let scene = Scene { forces: vec![wind], ..Scene::default() };
-        let forces = Forces::at(&scene, 1.0);
+        let forces = Forces::at(&scene, &Fields::default(), 1.0);
         let at = |depth: f64| forces.local(&Vec3::zeros(), &Vec3::new(1.0, 0.0, 0.0), depth).x;
         let h = scene.cell();
         assert_eq!((at(0.0), at(0.2 + 0.51 * h)), (1.5, 0.0));

@@ -76,11 +76,11 @@ impl Simulation {
         let index = index.ok_or_else(|| unknown("emitter", name, self.sources.iter().map(|s| &s.object)))?;
         let spec = &self.scene.emitters[index].shape;
         let form = self.new_form(&self.sources[index].object, spec, samples, now)?;
-        let Self { sources, pool, columns, world, .. } = self;
+        let Self { sources, pool, columns, world, fields, .. } = self;
         pool.install(|| {
             sources[index].replace(form, now)?;
             sources[index].prepare_paint(columns, now);
-            world.painted[1] = poured_thickest(sources);
+            world.painted[1] = poured_thickest(sources).max(fields.thickest());
             Ok(())
         })
     }

@@ -12,6 +12,7 @@ mod contact;
 mod estimate;
 mod failure;
 mod feed;
+mod fields;
 mod forces;
 mod form;
 mod geometry;
@@ -38,7 +39,7 @@ use crate::error::{Error, Result};
 use crate::field::{Columns, Particles, Solids};
 use crate::geometry::{Attribute, TriMesh};
 use crate::math::{Aabb, Mat3, Pose, Vec3};
-use crate::scene::{Look, Scene, SimulatorType, Transfer, ViscosityCoupling};
+use crate::scene::{FieldKind, Look, Scene, SimulatorType, Transfer, ViscosityCoupling};
 use crate::solver::bcc::Coupling;
 use crate::solver::rigid::Six;
 use bcc::{Bcc, BccOptions};
@@ -46,6 +47,7 @@ use bodies::Bodies;
 use clock::{Clock, MANY_SUBSTEPS};
 use estimate::Meshes;
 use feed::Feed;
+use fields::Fields;
 use forces::Forces;
 use form::Object;
 use liquid::{Inflow, Liquid, Outflow, Step};
@@ -61,6 +63,7 @@ use world::{Loader, World, named};
 
 pub use bcc::CellsView;
 pub use failure::Failure;
+pub use fields::FieldFiles;
 pub use geometry::GeometryOf;
 pub use liquid::CellFields;
 pub use pool::Pool;
@@ -82,6 +85,8 @@ pub struct Settings {
     pub threads: Option<usize>,
     /// Bytes that the simulation may hold.
     pub memory_limit: Option<u64>,
+    /// The files that the scene names under `fields`.
+    pub fields: FieldFiles,
 }
 
 /// A collider's triangles, to be placed by its pose in the report.
@@ -102,6 +107,7 @@ pub struct Simulation {
     /// Metres in a unit of the scene as it was given.
     unit_length: f64,
     world: World,
+    fields: Fields,
     bodies: Bodies,
     sources: Vec<Source>,
     sinks: Vec<Sink>,
@@ -139,6 +145,7 @@ impl Simulation {
         let files = read_files(&scene, meshes)?;
         let read = |file: &str| files.get(file).cloned().ok_or_else(|| Error::geometry(file, "no such mesh"));
         estimate::check(&scene, &settings, Meshes::Read(&read))?;
+        let fields = Fields::new(&scene, &settings.fields)?;
         let frame = scene.frames[0];
         // Distances are measured in the pool too: nothing may wake threads that the host has not granted.
         let (world, bodies, sources, sinks, feeds, columns, liquid, volume) = pool.install(|| {
@@ -155,10 +162,12 @@ impl Simulation {
             let paints: Vec<Paint> = (regions.iter().zip(&scene.initial))
                 .map(|(r, v)| Paint::new(&columns, &r.0, &v.attributes, frame as f64))
                 .collect();
-            world.painted =
-                [paints.iter().map(Paint::thickest).fold(0.0, f64::max), poured_thickest(&sources)];
+            world.painted = [
+                paints.iter().map(Paint::thickest).fold(0.0, f64::max),
+                poured_thickest(&sources).max(fields.thickest()),
+            ];
             let solids = solids_at(&scene, &world, &bodies, frame as f64)?;
-            let liquid = start(&scene, &solids, &regions, &paints, columns.clone(), sources.len())?;
+            let liquid = start(&scene, &solids, &regions, &paints, &fields, columns.clone(), sources.len())?;
             let volume = liquid.amount().volume;
             Ok::<_, Error>((world, bodies, sources, sinks, feeds, columns, liquid, volume))
         })?;
@@ -168,6 +177,7 @@ impl Simulation {
             scene,
             unit_length,
             world,
+            fields,
             bodies,
             sources,
             sinks,
@@ -282,9 +292,11 @@ impl Simulation {
         estimate::estimate(&scene.to_si(), Meshes::Most).unwrap_or_default()
     }
 
-    /// How big a scene will be, with its meshes at hand.
-    pub fn estimate_with(scene: &Scene, meshes: &MeshSource) -> Result<Estimate> {
-        estimate::estimate(&scene.to_si(), Meshes::Read(meshes))
+    /// How big a scene will be, with its meshes and fields at hand.
+    pub fn estimate_with(scene: &Scene, meshes: &MeshSource, fields: &FieldFiles) -> Result<Estimate> {
+        let mut estimate = estimate::estimate(&scene.to_si(), Meshes::Read(meshes))?;
+        estimate.memory_bytes += estimate::field_bytes(fields);
+        Ok(estimate)
     }
 }
 
@@ -292,6 +304,7 @@ impl Simulation {
 struct FrameWork<'a> {
     scene: &'a Scene,
     world: &'a World,
+    fields: &'a Fields,
     bodies: &'a mut Bodies,
     sources: &'a [Source],
     sinks: &'a [Sink],
@@ -353,7 +366,7 @@ impl FrameWork<'_> {
 
     /// The rules that bound the next substep.
     fn limits(&self, at: f64, length: f64) -> [Limit; 4] {
-        let forces = Forces::at(self.scene, at);
+        let forces = Forces::at(self.scene, self.fields, at);
         // A wall may not step over the liquid beside it, however thin the wall.
         let reach = COLLIDER_CELLS * self.scene.cell();
         let speed = self.world.speed_ahead(at, length);
@@ -397,7 +410,7 @@ impl FrameWork<'_> {
         let walls = self.world.solids(from, to, dt, thickness, cancel)?;
         let (states, moved) = self.bodies.advance(&walls, dt, cell, thickness);
         let solids = walls.clone().and_bodies(moved);
-        let forces = Forces::at(self.scene, to);
+        let forces = Forces::at(self.scene, self.fields, to);
         let touching = self.bodies.touching(&states);
         let contacts = self.bodies.contacts(&touching, &states, &walls, dt, cell);
         // What gravity adds in two steps is no impact.
@@ -410,6 +423,7 @@ impl FrameWork<'_> {
         let given = self.liquid.emitted().to_vec();
         let carriers = Carriers {
             colliders: &self.world.colliders,
+            fields: self.fields,
             bodies: [&self.bodies.now, &states],
             frames: [from, to],
             dt,
@@ -557,6 +571,7 @@ fn start(
     solids: &Solids,
     regions: &[(Object, Vec3, Mat3)],
     paints: &[Paint],
+    fields: &Fields,
     columns: Columns,
     emitters: usize,
 ) -> Result<Box<dyn Liquid>> {
@@ -566,15 +581,21 @@ fn start(
         placed.push((&object.name, object.at(frame, frame, 0.0, &Cancel::new())?, *v, *gradient));
     }
     let distances: Vec<_> = placed.iter().map(|(_, p, _, _)| move |x: &Vec3| p.distance(x)).collect();
+    let thrown: Vec<_> = fields.at(FieldKind::Velocity, frame).collect();
     let velocities: Vec<_> = placed
         .iter()
         .map(|(_, p, v, gradient)| {
             let centre = p.bounds().centre();
-            move |x: &Vec3| v + gradient * (x - centre)
+            let thrown = &thrown;
+            move |x: &Vec3| {
+                let thrown: Vec3 = thrown.iter().filter_map(|f| f.at(x)).sum();
+                v + gradient * (x - centre) + thrown
+            }
         })
         .collect();
-    let coats: Vec<Coat> =
-        (placed.iter().zip(regions).zip(paints)).map(|((p, r), paint)| paint.at(&r.0, &p.1, frame)).collect();
+    let coats: Vec<Coat> = (placed.iter().zip(regions).zip(paints))
+        .map(|((p, r), paint)| paint.at(&r.0, &p.1, fields, frame))
+        .collect();
     let brushes: Vec<_> =
         coats.iter().map(|coat| move |x: &Vec3, out: &mut Vec<f32>| coat.apply(x, out)).collect();
     let mut volumes = Vec::new();

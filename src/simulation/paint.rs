@@ -2,15 +2,16 @@
 //!
 //! A value is given in the scene for a whole source, or at the vertices of its mesh: then a point of the liquid takes what
 //! the nearest point of the mesh has, linear over triangles. A mesh that is given at several frames may have other values at
-//! each: liquid takes those of the moment at which it comes in. The scene goes before the mesh. Which names are carried is
+//! each: liquid takes those of the moment at which it comes in. The scene goes before the mesh, and both before a field. Which names are carried is
 //! settled when the scene is built. Checked by tests/attributes.rs.
 
+use super::fields::{Fields, Moment};
 use super::form::{Object, Placed};
 use crate::error::Result;
 use crate::field::{Column, Columns, PaintedMesh};
 use crate::geometry::TriMesh;
 use crate::math::{Pose, Vec3};
-use crate::scene::{AttributeValue, Attributes, Scene, Shown, is_taken};
+use crate::scene::{AttributeValue, Attributes, FieldKind, Scene, Shown, is_taken};
 use std::sync::Arc;
 
 /// Most numbers of one attribute of a mesh that are carried.
@@ -37,6 +38,8 @@ struct Brush {
 /// Paint at one moment, where the source stands then.
 pub(super) struct Coat {
     row: Vec<f32>,
+    /// Viscosity where neither the scene nor the mesh says it, and its place in the row.
+    thickness: Vec<(usize, Moment)>,
     brush: Option<Arc<Brush>>,
     pose: Pose,
     scale: f64,
@@ -55,6 +58,9 @@ pub(super) fn columns<'a>(
     if scene.smoke.is_some() {
         columns.add("density", 1, "smoke")?;
         columns.add("temperature", 1, "smoke")?;
+    }
+    if scene.fields.iter().any(|f| f.kind == FieldKind::Viscosity) {
+        columns.add("viscosity", 1, "fields")?;
     }
     for (object, given) in sources {
         for (name, value) in given {
@@ -86,7 +92,7 @@ impl Paint {
     }
 
     /// What the liquid that comes in at a frame carries.
-    pub fn at(&self, object: &Object, placed: &Placed, frame: f64) -> Coat {
+    pub fn at(&self, object: &Object, placed: &Placed, fields: &Fields, frame: f64) -> Coat {
         let mut row = self.columns.blank();
         for (column, value) in &self.given {
             value.write(frame, &mut row[column.start..column.start + column.width]);
@@ -96,7 +102,12 @@ impl Paint {
             true => Brush::new(&self.columns, &object.painted(frame), &self.given).map(Arc::new),
             false => self.still.clone(),
         };
-        Coat { row, brush, pose: placed.pose, scale: placed.scale }
+        let column =
+            self.columns.find("viscosity").filter(|_| self.given.iter().all(|g| g.0.name != "viscosity"));
+        let thickness = column.map_or(Vec::new(), |c| {
+            fields.at(FieldKind::Viscosity, frame).map(|moment| (c.start, moment)).collect()
+        });
+        Coat { row, thickness, brush, pose: placed.pose, scale: placed.scale }
     }
 
     /// The greatest viscosity that it gives now, Pa·s.
@@ -148,6 +159,11 @@ impl Coat {
     pub fn apply(&self, x: &Vec3, out: &mut Vec<f32>) {
         let start = out.len();
         out.extend_from_slice(&self.row);
+        for (column, moment) in &self.thickness {
+            if let Some(value) = moment.at(x) {
+                out[start + column] = value.x as f32;
+            }
+        }
         if let Some(brush) = &self.brush {
             brush.paint(&(self.pose.to_local(x) / self.scale), &mut out[start..]);
         }

@@ -10,6 +10,7 @@
 //! Sinks are regions that are kept empty: a hole in the liquid at the pressure of the air.
 
 use super::bodies::BodyState;
+use super::fields::Fields;
 use super::form::{self, Object};
 use super::paint::{Coat, Paint};
 use super::world::{Collider, Loader, named};
@@ -32,6 +33,7 @@ enum Parent {
 /// Where the solids stand at the two ends of a substep.
 pub(super) struct Carriers<'a> {
     pub colliders: &'a [Collider],
+    pub fields: &'a Fields,
     /// The bodies before and after it.
     pub bodies: [&'a [BodyState]; 2],
     /// The frames at which it begins and ends, and its seconds.
@@ -180,7 +182,7 @@ impl Source {
                 along * (((due.min(total) - given) / dt).max(0.0) / self.cross_section(&bounds, &along))
             }
         };
-        let coat = self.paint.at(&self.object, &region, frame);
+        let coat = self.paint.at(&self.object, &region, carriers.fields, frame);
         // What gravity draws out of the region faster than the rate is not made up for.
         let by_rate = self.spec.rate_ml_s.is_some() && given > 0.0;
         let budget = if by_rate { due.min(total) - given } else { total - given }.max(0.0);

@@ -2,7 +2,7 @@
 
 use super::mac_options;
 use crate::error::{Error, Result};
-use crate::scene::{Scene, SimulatorType};
+use crate::scene::{FieldKind, Scene, SimulatorType};
 
 /// Densities that differ by less than this share are taken as the same, that of the first liquid.
 const SAME_DENSITY: f64 = 0.02;
@@ -44,6 +44,12 @@ pub(super) fn refuse_unsupported(scene: &Scene) -> Result<()> {
         let ages = scene.liquids.iter().any(|l| !l.viscosity_by_age.is_empty());
         if ages || given.any(|a| !a.is_empty()) || poured.any(|a| !a.is_empty()) {
             return unsupported("attributes", "the simulator 'bcc' carries none; use 'mac' or remove them");
+        }
+        if scene.fields.iter().any(|f| f.kind == FieldKind::Viscosity) {
+            return unsupported(
+                "fields",
+                "liquid of the simulator 'bcc' carries no viscosity of its own; use 'mac'",
+            );
         }
         let Some(domain) = &scene.domain else {
             return unsupported("domain", "the simulator 'bcc' needs a domain; give one");

@@ -3,7 +3,7 @@
 //!
 //! None may panic, take long or hold much, whatever the bytes. What a reader takes is looked at as well.
 
-use meniscus::io::{mesh, packed as zstd, usd};
+use meniscus::io::{mesh, nrrd as lattice, packed as zstd, usd};
 use meniscus::scene::Scene;
 use meniscus::simulation::{Settings, Simulation, state};
 use std::cell::RefCell;
@@ -14,11 +14,12 @@ use super::state_support;
 pub type Reader = fn(&[u8]);
 
 /// All of them, by the names of their seeds.
-pub const ALL: [(&str, Reader); 8] = [
+pub const ALL: [(&str, Reader); 9] = [
     ("scene", scene),
     ("obj", obj),
     ("ply", ply),
     ("stl", stl),
+    ("nrrd", nrrd),
     ("usdc", usdc),
     ("packed", packed),
     ("state_mac", state_mac),
@@ -42,6 +43,11 @@ pub fn ply(bytes: &[u8]) {
 
 pub fn stl(bytes: &[u8]) {
     any_mesh("a.stl", bytes);
+}
+
+pub fn nrrd(bytes: &[u8]) {
+    let _ = lattice::parse("a.nrrd", bytes);
+    any_mesh("a.nrrd", bytes);
 }
 
 fn any_mesh(name: &str, bytes: &[u8]) {
@@ -99,7 +105,7 @@ impl Water {
             "initial": [{{"shape": {{"box": {{"min": [0, 0, 0], "max": [0.1, 0.1, 0.2]}}}}}}]}}"#
         );
         let scene = Scene::from_json(&json).expect("the scene is sound");
-        let settings = Settings { threads: Some(1), memory_limit: Some(400 << 20) };
+        let settings = Settings { threads: Some(1), memory_limit: Some(400 << 20), ..Settings::default() };
         let mut simulation =
             Simulation::new(&scene, &|_| unreachable!("no meshes"), &settings).expect("it begins");
         simulation.advance_frame(&mut |_| false).expect("it goes on");

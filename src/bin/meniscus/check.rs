@@ -20,7 +20,7 @@ pub fn check(args: &CheckArgs) -> Result<()> {
     if let Err(Error::Unsupported { what, message }) = Simulation::supports(&loaded.scene) {
         findings.push(Finding::new(Severity::Error, what, message));
     }
-    let estimate = Simulation::estimate_with(&loaded.scene, &|file| loaded.mesh(file))?;
+    let estimate = Simulation::estimate_with(&loaded.scene, &|file| loaded.mesh(file), &loaded.fields)?;
     look_at_memory(&loaded.scene, &estimate, &mut findings);
     if loaded.scene.outputs.volumes && !meniscus::io::vdb::AVAILABLE {
         let message = "this build has no OpenVDB and would refuse the run; build with --features openvdb";

@@ -3,13 +3,15 @@
 use super::args::SceneArgs;
 use meniscus::geometry::TriMesh;
 use meniscus::io::confine::Paths;
-use meniscus::io::{atomic, mesh};
+use meniscus::io::{atomic, mesh, nrrd};
 use meniscus::scene::{self, MAX_SCENE_BYTES, Scene, ShapeSpec};
+use meniscus::simulation::FieldFiles;
 use meniscus::{Error, Result};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A scene as it will be run.
 pub struct Loaded {
@@ -22,7 +24,9 @@ pub struct Loaded {
     pub file: PathBuf,
     /// The meshes that the scene names.
     pub meshes: BTreeMap<String, TriMesh>,
-    /// The CRC-32 of each of their files.
+    /// The fields that the scene names.
+    pub fields: FieldFiles,
+    /// The CRC-32 of each of these files.
     pub sums: BTreeMap<String, u32>,
 }
 
@@ -57,8 +61,9 @@ pub fn from_text(text: String, set: &[String], paths: Paths, file: PathBuf) -> R
     if !set.is_empty() {
         scene = Scene::from_json(&text)?;
     }
-    let (meshes, sums) = read_meshes(&scene, &paths)?;
-    Ok(Loaded { scene, text, paths, file, meshes, sums })
+    let (meshes, mut sums) = read_meshes(&scene, &paths)?;
+    let fields = read_fields(&scene, &paths, &mut sums)?;
+    Ok(Loaded { scene, text, paths, file, meshes, fields, sums })
 }
 
 /// Every shape of a scene with its path, the name of its object, and whether it must be closed.
@@ -106,6 +111,28 @@ fn read_meshes(scene: &Scene, paths: &Paths) -> Result<Meshes> {
         }
     }
     Ok((meshes, sums))
+}
+
+/// Read the fields once, and note the sums of their files.
+fn read_fields(scene: &Scene, paths: &Paths, sums: &mut BTreeMap<String, u32>) -> Result<FieldFiles> {
+    let mut fields = FieldFiles::new();
+    for (i, field) in scene.fields.iter().enumerate() {
+        let fault = |e: Error| match e {
+            Error::Io { .. } => e,
+            wrong => Error::scene(format!("fields[{i}].files"), format!("\"{}\": {wrong}", field.name)),
+        };
+        for (_, file) in &field.files {
+            if fields.contains_key(file) {
+                continue;
+            }
+            let found = paths.find(file).map_err(fault)?;
+            let bytes = atomic::read(&found, mesh::MAX_MESH_BYTES).map_err(fault)?;
+            let read = nrrd::parse(&found.display().to_string(), &bytes).map_err(fault)?;
+            fields.insert(file.clone(), Arc::new(read));
+            sums.insert(file.clone(), crc32fast::hash(&bytes));
+        }
+    }
+    Ok(fields)
 }
 
 fn read(path: &Path) -> Result<String> {

@@ -208,10 +208,11 @@ fn steps(
     for finding in scene.preflight() {
         reporter.warn(&format!("{}: {}", finding.path, finding.message));
     }
-    summary.estimate = Simulation::estimate_with(scene, &|file| job.loaded.mesh(file))?;
+    summary.estimate = Simulation::estimate_with(scene, &|file| job.loaded.mesh(file), &job.loaded.fields)?;
     let settings = Settings {
         threads: scene.threads.map(|n| n as usize),
         memory_limit: scene.memory_limit.map(|gb| (gb * 1e9) as u64),
+        fields: job.loaded.fields.clone(),
     };
     let mut simulation = Simulation::new(scene, &|file| job.loaded.mesh(file), &settings)?;
     let (writer, resumed) = resume::open(job, scene, &mut simulation)?;

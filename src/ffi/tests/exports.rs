@@ -163,6 +163,15 @@ pub const EXPORTS: &[Export] = &[
         let kind = MNS_GEOMETRY_COLLIDER;
         mns_simulation_set_geometry(m(0, n, s.simulation), kind, name, p(2, n, &sample), 1)
     }),
+    export!(mns_simulation_set_field, 3, |s, n| {
+        let field = mns_field {
+            counts: [2, 1, 1],
+            steps: [0.1, 0.0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.1],
+            values: reals(&[1.0, 0.0, 0.0, 2.0, 0.0, 0.0]).grouped(3),
+            ..fresh()
+        };
+        mns_simulation_set_field(m(0, n, s.simulation), p(1, n, c"wind".as_ptr()), p(2, n, &field), 1)
+    }),
     export!(mns_simulation_set_keys, 3, |s, n| {
         let keys = reals(&[1.0, 0.5, 2.0, 1.0]).grouped(2);
         mns_simulation_set_keys(m(0, n, s.simulation), p(1, n, c"time_scale".as_ptr()), p(2, n, &keys))

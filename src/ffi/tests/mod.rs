@@ -11,7 +11,7 @@ use exports::{EXPORTS, Stage};
 use std::ffi::CStr;
 
 pub(super) const SCENE: &CStr = cr#"{"meniscus": 1, "frames": [1, 9], "threads": 1,
-    "domain": {"min": [0, 0, 0], "max": [0.4, 0.3, 0.2]}, "resolution": {"divisions": 6},
+    "domain": {"min": [0, 0, 0], "max": [0.4, 0.3, 0.2]}, "resolution": {"divisions": 6}, "fields": [{"name": "wind", "kind": "force"}],
     "initial": [{"shape": {"box": {"min": [0, 0, 0], "max": [0.2, 0.2, 0.2]}}}],
     "colliders": [{"name": "post", "shape": {"sphere": {"center": [0.3, 0, 0.1], "radius": 0.05}}}]}"#;
 

@@ -276,6 +276,28 @@ fn null_inside_a_struct_is_refused() {
             assert_eq!(mns_simulation_create(SCENE.as_ptr(), &settings, &mut out), MNS_ERROR_INVALID);
             assert!(out.is_null() && message().contains("NULL"), "{}", message());
         }
+        // Fields: without numbers or name, of other sizes than they say, flat, of another width, and the scene's own.
+        let steps = [0.1, 0.0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0, 0.1];
+        let field = mns_field { counts: [1; 3], steps, values: reals(&[1.0; 3]).grouped(3), ..fresh() };
+        let wind = |sample: &mns_field, count| {
+            mns_simulation_set_field(stage.simulation, c"wind".as_ptr(), sample, count)
+        };
+        let wrong = [
+            mns_field { values: nothing, ..field },
+            mns_field { counts: [1, 2, 1], ..field },
+            mns_field { counts: [u64::MAX; 3], ..field },
+            mns_field { steps: [0.0; 9], ..field },
+            mns_field { steps: [f64::NAN; 9], ..field },
+            mns_field { origin: [f64::INFINITY; 3], ..field },
+            mns_field { frame: f64::NAN, ..field },
+            mns_field { values: reals(&[f64::NAN; 3]).grouped(3), ..field },
+            mns_field { values: reals(&[1.0]), ..field },
+        ];
+        wrong.iter().for_each(|sample| assert_eq!(wind(sample, 1), MNS_ERROR_INVALID, "{}", message()));
+        assert_eq!((wind(&field, 0), wind(&field, 1)), (MNS_ERROR_INVALID, MNS_OK), "{}", message());
+        let settings = mns_settings { fields: &field, field_count: 1, ..fresh() };
+        let mut out = null_mut();
+        assert_eq!(mns_simulation_create(SCENE.as_ptr(), &settings, &mut out), MNS_ERROR_INVALID);
         // What is painted: without numbers, name or a number for each point; with a name twice or that no file can hold.
         let values = mns_array { data: null(), ..reals(&[0.0; 3]) };
         let heat = mns_attribute { name: c"heat".as_ptr(), values: reals(&[f64::NAN; 3]), ..fresh() };

@@ -1,4 +1,4 @@
-//! Mesh and particle files: OBJ, PLY, STL.
+//! Mesh and particle files: OBJ, PLY, STL, and the surface of a field of distances in NRRD.
 //!
 //! Readers check every size against the file before they allocate, name the line or byte at fault,
 //! and refuse numbers that are not finite. Polygons become triangles; faces of fewer than three
@@ -26,7 +26,7 @@ pub use ply_write::{write_particles_ply, write_ply};
 pub(super) use polygon::Polygons;
 pub use stl::write_stl;
 
-use super::atomic;
+use super::{atomic, nrrd};
 use crate::error::{Error, Result};
 use crate::geometry::TriMesh;
 use crate::math::Vec3;
@@ -44,7 +44,9 @@ pub fn read(path: impl AsRef<Path>) -> Result<TriMesh> {
 /// Read a mesh from the bytes of a file; `file` is its name, for the ending and for errors.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<TriMesh> {
     let ending = file.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    let mesh = if bytes.starts_with(b"ply") {
+    let mesh = if nrrd::is_nrrd(bytes) {
+        nrrd::parse(file, bytes)?.surface(file)
+    } else if bytes.starts_with(b"ply") {
         ply_read::parse(file, bytes)
     } else if stl::is_binary(bytes) || (ending != "obj" && bytes.starts_with(b"solid")) {
         stl::parse(file, bytes)
@@ -53,7 +55,7 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<TriMesh> {
             "obj" => obj::parse(file, bytes),
             "stl" => stl::parse(file, bytes),
             "ply" => Err(fault(file, "byte 0", "a PLY file starts with the letters ply")),
-            _ => Err(fault(file, "byte 0", "neither OBJ, PLY nor STL; name it .obj, .ply or .stl")),
+            _ => Err(fault(file, "byte 0", "neither OBJ, PLY, STL nor NRRD; name it .obj, .ply or .stl")),
         }
     }?;
     if mesh.triangles.is_empty() {

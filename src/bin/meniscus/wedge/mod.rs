@@ -126,7 +126,7 @@ fn check_all(text: &str, sweeps: &[Sweep], tasks: &[Task]) -> Result<u64> {
 fn write(folder: &Path, loaded: &Loaded, text: &str, wedge: &Wedge) -> Result<()> {
     atomic::create_folder(&folder.join("scene"))?;
     atomic::create_folder(&folder.join("out"))?;
-    let text = copy_meshes(folder, loaded, text)?;
+    let text = copy_files(folder, loaded, text)?;
     atomic::write(&folder.join("scene/scene.json"), text.as_bytes())?;
     let paths: Vec<&str> = wedge.sweeps.iter().map(|s| s.path.as_str()).collect();
     let tasks: Vec<_> = wedge.tasks.iter().map(|t| json!({"name": t.name, "values": t.values})).collect();
@@ -138,43 +138,52 @@ fn write(folder: &Path, loaded: &Loaded, text: &str, wedge: &Wedge) -> Result<()
     write_json(&folder.join("job.json"), &openjd::template(wedge))
 }
 
-/// Copy the meshes to the scene of the wedge, which then needs nothing else; returns the scene that names the copies.
+/// Copy meshes and fields to the scene of the wedge, which then needs nothing else; returns the scene that names the copies.
 /// What lies in the scene's folder keeps its place there; what was allowed elsewhere gets a place below `meshes`.
-fn copy_meshes(folder: &Path, loaded: &Loaded, text: &str) -> Result<String> {
+fn copy_files(folder: &Path, loaded: &Loaded, text: &str) -> Result<String> {
     let mut text = text.to_string();
     let mut moved: BTreeMap<&str, String> = BTreeMap::new();
-    for (path, _, shape, _) in shapes(&loaded.scene) {
-        let one = matches!(shape, ShapeSpec::Mesh { .. });
-        let listed: Vec<&str> = match shape {
-            ShapeSpec::Samples { files, .. } => files.iter().map(|f| f.1.as_str()).collect(),
-            _ => shape.files().collect(),
-        };
-        for (index, file) in listed.into_iter().enumerate().filter(|f| !f.1.is_empty()) {
-            let (count, from) = (moved.len(), loaded.paths.find(file)?);
-            let plain =
-                Path::new(file).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-            let below = plain && from == loaded.paths.base().join(file);
-            let to = moved.entry(file).or_insert_with(|| match below {
-                true => file.to_string(),
-                false => {
-                    let name = from.file_name().unwrap_or_default().to_string_lossy();
-                    format!("meshes/{count}_{name}")
-                }
-            });
-            let copy = folder.join("scene").join(&*to);
-            atomic::create_folder(copy.parent().unwrap_or(folder))?;
-            atomic::write(&copy, &atomic::read(&from, mesh::MAX_MESH_BYTES)?)?;
-            if !below {
-                let place = if one {
-                    format!("{path}.mesh.file")
-                } else {
-                    format!("{path}.samples.files[{index}][1]")
-                };
-                text = scene::set(&text, &place, &json!(to).to_string())?;
+    for (place, file) in named_files(&loaded.scene) {
+        let (count, from) = (moved.len(), loaded.paths.find(file)?);
+        let plain =
+            Path::new(file).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+        let below = plain && from == loaded.paths.base().join(file);
+        let to = moved.entry(file).or_insert_with(|| match below {
+            true => file.to_string(),
+            false => {
+                let name = from.file_name().unwrap_or_default().to_string_lossy();
+                format!("meshes/{count}_{name}")
             }
+        });
+        let copy = folder.join("scene").join(&*to);
+        atomic::create_folder(copy.parent().unwrap_or(folder))?;
+        atomic::write(&copy, &atomic::read(&from, mesh::MAX_MESH_BYTES)?)?;
+        if !below {
+            text = scene::set(&text, &place, &json!(to).to_string())?;
         }
     }
     Ok(text)
+}
+
+/// The files that a scene names, each with its place in the text.
+fn named_files(scene: &Scene) -> Vec<(String, &str)> {
+    let mut all = Vec::new();
+    for (path, _, shape, _) in shapes(scene) {
+        match shape {
+            ShapeSpec::Mesh { file, .. } => all.push((format!("{path}.mesh.file"), file.as_str())),
+            ShapeSpec::Samples { files, .. } => {
+                let places = files.iter().enumerate();
+                all.extend(places.map(|(i, f)| (format!("{path}.samples.files[{i}][1]"), f.1.as_str())));
+            }
+            _ => {}
+        }
+    }
+    for (i, field) in scene.fields.iter().enumerate() {
+        let places = field.files.iter().enumerate();
+        all.extend(places.map(|(n, f)| (format!("fields[{i}].files[{n}][1]"), f.1.as_str())));
+    }
+    all.retain(|(_, file)| !file.is_empty());
+    all
 }
 
 fn write_json(path: &Path, value: &serde_json::Value) -> Result<()> {
