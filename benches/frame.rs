@@ -5,16 +5,59 @@
 //! cargo bench --bench frame -- dam 128 2 10       # one size: divisions, threads, frames
 //! cargo bench --bench frame -- tank 128 2 30      # the tank of benches/peers/mantaflow.sh, at its settings
 //! cargo bench --bench frame -- sheet 300 2 24     # a sheet of thick liquid that buckles: cells along it, threads, frames
+//! cargo bench --bench frame -- step 64 2 10       # frames of one substep, 491,520 particles at 64 cubed
+//! cargo bench --bench frame -- threads 96 10      # one thread against two, and the share of work that is serial
+//! cargo bench --bench frame -- particles 10       # ten million particles in 256 cubed: seconds, bytes a particle
+//! cargo bench --bench frame -- particles          # one, then ten million
 //! ```
 //!
 //! The tank is two cubes side by side with a column of water at one end. `dam` runs it with our defaults;
 //! `tank` with the CFL number 4, at most 4 substeps and a narrow band of 3 cells, which are those of the
 //! peer. `sheet` is that of [Bat10, figure 3.3] on 45 × 45 × 300 cells of 3 mm, for which one minute a frame is reported:
 //! 3 cells thick, 33 high, 7 above the floor and 10 shorter than the room, 10 Pa·s. Wall-clock times: use an idle machine. One JSON line a case.
+//!
+//! Bytes are those that the process has asked for and not given back, counted by its allocator: between frames, and
+//! at most while a frame was made, when the state before and the state after a substep are both there.
 
 use meniscus::scene::Scene;
 use meniscus::simulation::{Settings, Simulation};
 use serde_json::{Value, json};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The system's allocator, with a count of what is held.
+struct Counting;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn taken(bytes: usize) {
+    PEAK.fetch_max(HELD.fetch_add(bytes, Relaxed) + bytes, Relaxed);
+}
+
+// SAFETY: every call goes to the system's allocator as it came; beside it only numbers are changed.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        taken(layout.size());
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        taken(layout.size());
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Relaxed);
+        unsafe { System.dealloc(at, layout) }
+    }
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        taken(size);
+        HELD.fetch_sub(layout.size(), Relaxed);
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -22,6 +65,10 @@ fn main() {
     match args.first().map(String::as_str) {
         Some(kind @ ("dam" | "tank")) => tank(kind, number(1, 64), number(2, 2), number(3, 10)),
         Some("sheet") => sheet(number(1, 300), number(2, 2), number(3, 24)),
+        Some("step") => one_step(number(1, 64), number(2, 2), number(3, 10)),
+        Some("threads") => threads(number(1, 96), number(2, 10)),
+        Some("particles") if args.len() > 1 => particles(number(1, 10), number(2, 2), number(3, 3)),
+        Some("particles") => [1, 10].into_iter().for_each(|millions| particles(millions, 2, 3)),
         _ => {
             for divisions in [48, 72, 108] {
                 tank("dam", divisions, 1, 4);
@@ -37,15 +84,62 @@ fn simulation(scene: &Value, threads: usize) -> Simulation {
     Simulation::new(&scene, &|_| unreachable!("no meshes"), &settings).expect("a simulation")
 }
 
+/// Frames of one substep: a block of 40 × 48 × 32 cells falls apart in a cube of 64.
+fn one_step(divisions: usize, threads: usize, frames: usize) {
+    let scene = json!({"meniscus": 1, "frames": [1, 1000], "fps": 60, "simulator": {"substeps_max": 1},
+        "domain": {"min": [0, 0, 0], "max": [1, 1, 1]}, "resolution": {"divisions": divisions},
+        "initial": [{"shape": {"box": {"min": [0, 0, 0], "max": [0.625, 0.75, 0.5]}}}]});
+    measure("step", divisions, &scene, threads, frames);
+}
+
+/// The tank with one thread and with two. By Amdahl's law the serial share is (2/s − 1) for a gain of s.
+fn threads(divisions: usize, frames: usize) {
+    let [one, two] = [1, 2].map(|n| measure("dam", divisions, &tank_with(json!({}), divisions), n, frames));
+    let gain = one / two;
+    println!("{}", json!({"case": "threads", "gain_of_two": gain, "serial_share": 2.0 / gain - 1.0}));
+}
+
+/// A block of so many million particles, eight a cell, in a domain of 256 cubed cells of 20 mm.
+fn particles(millions: usize, threads: usize, frames: usize) {
+    let cells = (millions as f64 * 125e3).cbrt().round();
+    let side = 0.02 * cells;
+    for transfer in ["flip", "apic"] {
+        let scene = json!({"meniscus": 1, "frames": [1, 1000], "fps": 24, "simulator": {"transfer": transfer},
+            "domain": {"min": [0, 0, 0], "max": [5.12, 5.12, 5.12]}, "resolution": {"cell": 0.02},
+            "initial": [{"shape": {"box": {"min": [0, 0, 0], "max": [side, side, side]}}}]});
+        let before = HELD.load(Relaxed);
+        let mut sim = simulation(&scene, threads);
+        let (mut seconds, mut substeps) = (0.0, 0);
+        PEAK.store(HELD.load(Relaxed), Relaxed);
+        for _ in 0..frames {
+            let report = sim.advance_frame(&mut |_| false).expect("a frame");
+            (seconds, substeps) = (seconds + report.seconds, substeps + report.substeps);
+        }
+        let held = (HELD.load(Relaxed) - before) as f64;
+        let (most, count) = ((PEAK.load(Relaxed) - before) as f64, sim.particles().len() as f64);
+        let arrays = sim.particles().bytes() as f64;
+        let line = json!({"case": "particles", "transfer": transfer, "particles": count, "threads": threads,
+            "seconds_a_frame": seconds / frames as f64, "substeps": substeps,
+            "nanoseconds_a_particle_and_substep": 1e9 * seconds / (count * substeps as f64),
+            "gigabytes_between_frames": held / 1e9, "gigabytes_at_most": most / 1e9,
+            "bytes_a_particle_between_frames": held / count, "bytes_a_particle_at_most": most / count,
+            "bytes_of_both_states_of_a_particle": 2.0 * arrays / count, "peak_megabytes": peak_megabytes()});
+        println!("{line}");
+    }
+}
+
 fn tank(kind: &str, divisions: usize, threads: usize, frames: usize) {
     let simulator = match kind {
         "tank" => json!({"cfl": 4, "substeps_max": 4, "narrow_band": 3}),
         _ => json!({}),
     };
-    let scene = json!({"meniscus": 1, "frames": [1, 1000], "fps": 24, "simulator": simulator,
+    measure(kind, divisions, &tank_with(simulator, divisions), threads, frames);
+}
+
+fn tank_with(simulator: Value, divisions: usize) -> Value {
+    json!({"meniscus": 1, "frames": [1, 1000], "fps": 24, "simulator": simulator,
         "domain": {"min": [-1, 0, -0.5], "max": [1, 1, 0.5]}, "resolution": {"divisions": divisions},
-        "initial": [{"shape": {"box": {"min": [-0.98, 0.02, -0.48], "max": [-0.2, 0.7, 0.48]}}}]});
-    measure(kind, divisions, &scene, threads, frames);
+        "initial": [{"shape": {"box": {"min": [-0.98, 0.02, -0.48], "max": [-0.2, 0.7, 0.48]}}}]})
 }
 
 fn sheet(along: usize, threads: usize, frames: usize) {
@@ -58,7 +152,8 @@ fn sheet(along: usize, threads: usize, frames: usize) {
     measure("sheet", along, &scene, threads, frames);
 }
 
-fn measure(kind: &str, divisions: usize, scene: &Value, threads: usize, frames: usize) {
+/// Run some frames, print what they cost, and return the seconds of all.
+fn measure(kind: &str, divisions: usize, scene: &Value, threads: usize, frames: usize) -> f64 {
     let mut sim = simulation(scene, threads);
     let (mut seconds, mut surface, mut substeps, mut cells) = (0.0, 0.0, 0, 0.0);
     let mut stages: Vec<(String, f64)> = Vec::new();
@@ -88,6 +183,7 @@ fn measure(kind: &str, divisions: usize, scene: &Value, threads: usize, frames: 
         "liquid_cells": last.liquid_cells, "vertices": vertices, "volume_error": worst,
         "megabytes": last.memory_bytes as f64 / 1e6});
     println!("{line}");
+    seconds + surface
 }
 
 /// One litre at 1 mm in a domain of 2000³ cells: only the liquid costs memory.

@@ -105,106 +105,44 @@ impl Particles {
             + self.start.capacity() * 4
     }
 
-    /// The coordinates of the tiles that hold particles for which `counts` holds, in order, each with
-    /// the box of its occupied cells.
-    pub fn occupied(&self, tiles: &Tiles, counts: impl Fn(usize) -> bool + Sync) -> Vec<TileBox> {
-        // Neighbours in the list are neighbours in space, so a chunk meets few tiles.
-        const CHUNK: usize = 2048;
-        let of_chunk = |n: usize| {
-            let mut found: Vec<TileBox> = Vec::new();
-            for p in (n * CHUNK..((n + 1) * CHUNK).min(self.len())).filter(|p| counts(*p)) {
-                let cell = tiles.cell_at(&self.position[p]);
-                let tile = tiles.split(cell).0;
-                match found.iter_mut().rev().find(|b| b.tile == tile) {
-                    Some(known) => known.add(&cell, &cell),
-                    None => found.push(TileBox { tile, low: cell, high: cell }),
-                }
-            }
-            found
-        };
-        let chunks = self.len().div_ceil(CHUNK);
-        let found: Vec<Vec<TileBox>> = (0..chunks).into_par_iter().map(of_chunk).collect();
-        let mut boxes = found.concat();
-        boxes.sort_by_key(|b| (b.tile[2], b.tile[1], b.tile[0]));
-        boxes.dedup_by(|later, kept| {
-            let same = later.tile == kept.tile;
-            if same {
-                kept.add(&later.low, &later.high);
-            }
-            same
-        });
-        boxes
-    }
-
     /// Sort by (cell, id) of the given grid. Every particle must lie in an existing tile.
     pub fn sort(&mut self, tiles: &Tiles) -> Result<()> {
-        let places = self.places(tiles)?;
-        let (v, runs) = (tiles.volume(), runs_by_tile(&places, tiles.volume()));
-        let of_tile = |t: usize| {
-            let first = |tile: usize| runs.partition_point(|run| (run.0 as usize) < tile);
-            let members = || runs[first(t)..first(t + 1)].iter().flat_map(|run| run.1.iter().copied());
-            let local = |i: u32| places[i as usize] as usize - t * v;
-            let mut next = vec![0u32; v + 1];
-            members().for_each(|i| next[local(i) + 1] += 1);
-            (0..v).for_each(|c| next[c + 1] += next[c]);
-            let mut order = vec![0u32; next[v] as usize];
-            members().for_each(|i| {
-                let at = &mut next[local(i)];
-                order[*at as usize] = i;
-                *at += 1;
-            });
-            next.truncate(v);
-            sort_cells(&mut order, &next, &self.id);
-            (order, next)
-        };
-        let parts = (0..tiles.len()).into_par_iter().map(of_tile).collect();
+        let parts = order_by_tile(tiles, &self.position, &self.id, |_| true)?;
         self.arrange(tiles, parts);
         Ok(())
     }
 
-    /// Bring the particles into the order told for each tile, with the end of each of its cells in that.
-    fn arrange(&mut self, tiles: &Tiles, parts: Vec<(Vec<u32>, Vec<u32>)>) {
-        let (mut start, mut order) = (Vec::with_capacity(tiles.cells() + 1), Vec::with_capacity(self.len()));
-        start.push(0);
-        for (part, ends) in parts {
-            let base = order.len() as u32;
-            start.extend(ends.iter().map(|end| base + end));
-            order.extend(part);
-        }
-        self.start = start;
-        self.gather(&order);
+    /// The same particles at other positions, sorted on the given grid; those that do not stay are left out.
+    pub fn moved(
+        &self,
+        tiles: &Tiles,
+        position: &[Vec3],
+        velocity: impl Fn(usize) -> Vec3 + Sync,
+        stays: impl Fn(usize) -> bool + Sync,
+    ) -> Result<Self> {
+        let parts = order_by_tile(tiles, position, &self.id, stays)?;
+        let (order, start) = joined(tiles, parts);
+        Ok(self.gathered(&order, start, |p| position[p], velocity))
     }
 
-    /// Place of the cell of every particle.
-    fn places(&self, tiles: &Tiles) -> Result<Vec<u32>> {
-        // Neighbours in the list mostly share their tile, which then need not be looked up.
-        let of_chunk = |points: &[Vec3]| {
-            let (mut coord, mut tile) = ([i32::MAX; 3], NONE);
-            let mut place = |x: &Vec3| {
-                let (c, local) = tiles.split(tiles.cell_at(x));
-                if c != coord {
-                    (coord, tile) = (c, tiles.find(&c));
-                }
-                if tile == NONE { NONE } else { tile * tiles.volume() as u32 + local as u32 }
-            };
-            points.iter().map(&mut place).collect::<Vec<u32>>()
-        };
-        let places: Vec<u32> = self.position.par_chunks(2048).flat_map_iter(of_chunk).collect();
-        match places.iter().position(|&p| p == NONE) {
-            None => Ok(places),
-            Some(i) => {
-                let x = self.position[i];
-                Err(Error::diverged("particles", format!("particle {} left the grid at {x:?}", self.id[i])))
-            }
-        }
+    /// Bring the particles into the order told for each tile, with the end of each of its cells in that.
+    fn arrange(&mut self, tiles: &Tiles, parts: Vec<TileOrder>) {
+        let (order, start) = joined(tiles, parts);
+        *self = self.gathered(&order, start, |p| self.position[p], |p| self.velocity[p]);
     }
 
     /// Drop the sorted particles that `keep` does not name and put those behind them, which were pushed in the
     /// order of the grid's cells with ids above all others, in their places: cheaper than a sort.
     pub fn merge(&mut self, tiles: &Tiles, keep: &[bool]) -> Result<()> {
         let (old, v) = (keep.len(), tiles.volume());
-        let newcomers = Particles { position: self.position[old..].to_vec(), ..Particles::default() };
-        let places = newcomers.places(tiles)?;
+        let of_new = |n: &[Vec3]| {
+            let mut near = Nearby::new(tiles);
+            n.iter().map(|x| near.place(x)).collect::<Vec<_>>()
+        };
+        let places: Vec<u32> = self.position[old..].par_chunks(2048).flat_map_iter(of_new).collect();
+        if let Some(n) = places.iter().position(|p| *p == NONE) {
+            return Err(left(self.id[old + n], &self.position[old + n]));
+        }
         let of_tile = |t: usize| {
             let mut at = places.partition_point(|p| (*p as usize) < t * v);
             let mut order = Vec::with_capacity(self.of_tile(tiles, t).len());
@@ -220,85 +158,193 @@ impl Particles {
                 .collect();
             (order, ends)
         };
-        let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..tiles.len()).into_par_iter().map(of_tile).collect();
+        let parts: Vec<TileOrder> = (0..tiles.len()).into_par_iter().map(of_tile).collect();
         self.arrange(tiles, parts);
         Ok(())
     }
 
-    fn gather(&mut self, order: &[u32]) {
-        fn pick<T: Copy + Send + Sync>(from: &[T], order: &[u32]) -> Vec<T> {
-            order.par_iter().with_min_len(4096).map(|&i| from[i as usize]).collect()
+    /// The particles in another order, with positions and velocities by their old numbers.
+    fn gathered(
+        &self,
+        order: &[u32],
+        start: Vec<u32>,
+        position: impl Fn(usize) -> Vec3 + Sync,
+        velocity: impl Fn(usize) -> Vec3 + Sync,
+    ) -> Self {
+        fn pick<T: Send>(order: &[u32], from: impl Fn(usize) -> T + Sync) -> Vec<T> {
+            order.par_iter().with_min_len(4096).map(|&i| from(i as usize)).collect()
         }
-        self.position = pick(&self.position, order);
-        self.velocity = pick(&self.velocity, order);
-        self.id = pick(&self.id, order);
-        self.volume = pick(&self.volume, order);
-        if !self.affine.is_empty() {
-            self.affine = pick(&self.affine, order);
+        // What some particles have all have.
+        fn part<T: Copy + Send + Sync>(order: &[u32], from: &[T]) -> Vec<T> {
+            if from.is_empty() { Vec::new() } else { pick(order, |i| from[i]) }
         }
-        if !self.liquid.is_empty() {
-            self.liquid = pick(&self.liquid, order);
-        }
+        let mut carried = vec![0.0; self.stride * order.len()];
         if self.stride > 0 {
-            let rows = order.par_iter().with_min_len(4096).flat_map_iter(|&i| self.row(i as usize));
-            self.carried = rows.copied().collect();
+            let rows = carried.par_chunks_mut(self.stride).zip(order).with_min_len(4096);
+            rows.for_each(|(row, i)| row.copy_from_slice(self.row(*i as usize)));
         }
-    }
-
-    /// Keep the particles for which `keep` holds. The order stays; `start` must be rebuilt by a sort.
-    pub fn retain(&mut self, keep: &[bool]) {
-        fn filter<T>(values: &mut Vec<T>, keep: &[bool]) {
-            let mut at = 0;
-            values.retain(|_| {
-                at += 1;
-                keep[at - 1]
-            });
-        }
-        if keep.iter().all(|&k| k) {
-            return;
-        }
-        filter(&mut self.position, keep);
-        filter(&mut self.velocity, keep);
-        filter(&mut self.id, keep);
-        filter(&mut self.volume, keep);
-        if !self.affine.is_empty() {
-            filter(&mut self.affine, keep);
-        }
-        if !self.liquid.is_empty() {
-            filter(&mut self.liquid, keep);
-        }
-        if self.stride > 0 {
-            let of_row = keep.iter().flat_map(|k| std::iter::repeat_n(*k, self.stride));
-            let of_row: Vec<bool> = of_row.collect();
-            filter(&mut self.carried, &of_row);
+        Self {
+            position: pick(order, position),
+            velocity: pick(order, velocity),
+            id: part(order, &self.id),
+            volume: part(order, &self.volume),
+            affine: part(order, &self.affine),
+            liquid: part(order, &self.liquid),
+            carried,
+            stride: self.stride,
+            start,
         }
     }
 }
 
-/// The particles of each tile in the order of the list, in pieces: (tile, particles) ordered by tile and by
-/// where in the list a piece comes from.
-fn runs_by_tile(places: &[u32], volume: usize) -> Vec<(u32, Vec<u32>)> {
-    const CHUNK: usize = 8192;
-    let of_chunk = |(n, chunk): (usize, &[u32])| {
-        // Neighbours in the list are neighbours in space: a chunk meets few tiles.
-        let mut found: Vec<(u32, Vec<u32>)> = Vec::new();
-        let mut last = 0;
-        for (i, place) in chunk.iter().enumerate() {
-            let tile = place / volume as u32;
-            if found.get(last).is_none_or(|run| run.0 != tile) {
-                last = found.iter().rposition(|run| run.0 == tile).unwrap_or(found.len());
-                if last == found.len() {
-                    found.push((tile, Vec::new()));
-                }
+/// The boxes of the cells that hold points for which `counts` holds, one a tile, in the order of the tiles.
+pub fn occupied(tiles: &Tiles, points: &[Vec3], counts: impl Fn(usize) -> bool + Sync) -> Vec<TileBox> {
+    // Neighbours in the list are neighbours in space, so a chunk meets few tiles.
+    const CHUNK: usize = 2048;
+    let of_chunk = |n: usize| {
+        let mut found: Vec<TileBox> = Vec::new();
+        for p in (n * CHUNK..((n + 1) * CHUNK).min(points.len())).filter(|p| counts(*p)) {
+            let cell = tiles.cell_at(&points[p]);
+            let tile = tiles.split(cell).0;
+            match found.iter_mut().rev().find(|b| b.tile == tile) {
+                Some(known) => known.add(&cell, &cell),
+                None => found.push(TileBox { tile, low: cell, high: cell }),
             }
-            found[last].1.push((n * CHUNK + i) as u32);
         }
         found
     };
-    let found: Vec<Vec<_>> = places.par_chunks(CHUNK).enumerate().map(of_chunk).collect();
-    let mut runs: Vec<(u32, Vec<u32>)> = found.into_iter().flatten().collect();
+    let chunks = points.len().div_ceil(CHUNK);
+    let found: Vec<Vec<TileBox>> = (0..chunks).into_par_iter().map(of_chunk).collect();
+    let mut boxes = found.concat();
+    boxes.sort_by_key(|b| (b.tile[2], b.tile[1], b.tile[0]));
+    boxes.dedup_by(|later, kept| {
+        let same = later.tile == kept.tile;
+        if same {
+            kept.add(&later.low, &later.high);
+        }
+        same
+    });
+    boxes
+}
+
+/// The particles of a tile in their order, and where each of its cells ends in that.
+type TileOrder = (Vec<u32>, Vec<u32>);
+
+/// Particles of one tile that follow each other in a list: their numbers and the cells of the tile they are in.
+#[derive(Default)]
+struct Run {
+    tile: u32,
+    numbers: Vec<u32>,
+    cells: Vec<u16>,
+}
+
+/// Finds the places of points that lie near each other: most share their tile, which then need not be looked up.
+struct Nearby<'a> {
+    tiles: &'a Tiles,
+    coord: [i32; 3],
+    tile: u32,
+}
+
+impl<'a> Nearby<'a> {
+    fn new(tiles: &'a Tiles) -> Self {
+        Self { tiles, coord: [i32::MAX; 3], tile: NONE }
+    }
+
+    /// The tile of a point, or [`NONE`], and the place in it.
+    #[inline]
+    fn locate(&mut self, x: &Vec3) -> (u32, usize) {
+        let (coord, local) = self.tiles.split(self.tiles.cell_at(x));
+        if coord != self.coord {
+            (self.coord, self.tile) = (coord, self.tiles.find(&coord));
+        }
+        (self.tile, local)
+    }
+
+    fn place(&mut self, x: &Vec3) -> u32 {
+        match self.locate(x) {
+            (NONE, _) => NONE,
+            (tile, local) => tile * self.tiles.volume() as u32 + local as u32,
+        }
+    }
+}
+
+fn left(id: u64, x: &Vec3) -> Error {
+    Error::diverged("particles", format!("particle {id} left the grid at {x:?}"))
+}
+
+/// The order of the points that stay, by cell and id.
+fn order_by_tile(
+    tiles: &Tiles,
+    points: &[Vec3],
+    id: &[u64],
+    stays: impl Fn(usize) -> bool + Sync,
+) -> Result<Vec<TileOrder>> {
+    let (v, runs) = (tiles.volume(), runs_by_tile(tiles, points, stays));
+    // Those without a tile come last.
+    if let Some(lost) = runs.last().filter(|run| run.tile == NONE) {
+        let p = lost.numbers[0] as usize;
+        return Err(left(id[p], &points[p]));
+    }
+    let of_tile = |t: usize| {
+        let first = |tile: usize| runs.partition_point(|run| (run.tile as usize) < tile);
+        let runs = &runs[first(t)..first(t + 1)];
+        let cells = || runs.iter().flat_map(|run| run.cells.iter().map(|c| *c as usize));
+        let mut next = vec![0u32; v + 1];
+        cells().for_each(|c| next[c + 1] += 1);
+        (0..v).for_each(|c| next[c + 1] += next[c]);
+        let mut order = vec![0u32; next[v] as usize];
+        let numbers = runs.iter().flat_map(|run| run.numbers.iter().copied());
+        numbers.zip(cells()).for_each(|(i, c)| {
+            order[next[c] as usize] = i;
+            next[c] += 1;
+        });
+        next.truncate(v);
+        sort_cells(&mut order, &next, id);
+        (order, next)
+    };
+    Ok((0..tiles.len()).into_par_iter().map(of_tile).collect())
+}
+
+/// The whole order, and where each cell begins in it.
+fn joined(tiles: &Tiles, parts: Vec<TileOrder>) -> (Vec<u32>, Vec<u32>) {
+    let total = parts.iter().map(|(part, _)| part.len()).sum();
+    let (mut start, mut order) = (Vec::with_capacity(tiles.cells() + 1), Vec::with_capacity(total));
+    start.push(0);
+    for (part, ends) in parts {
+        let base = order.len() as u32;
+        start.extend(ends.iter().map(|end| base + end));
+        order.extend(part);
+    }
+    (order, start)
+}
+
+/// The points of each tile in the order of the list, in pieces ordered by tile and by where in the list they come from.
+fn runs_by_tile(tiles: &Tiles, points: &[Vec3], stays: impl Fn(usize) -> bool + Sync) -> Vec<Run> {
+    const CHUNK: usize = 8192;
+    let of_chunk = |(n, chunk): (usize, &[Vec3])| {
+        // Neighbours in the list are neighbours in space: a chunk meets few tiles.
+        let (mut found, mut last, mut near) = (Vec::<Run>::new(), 0, Nearby::new(tiles));
+        for (i, x) in chunk.iter().enumerate() {
+            let number = n * CHUNK + i;
+            if !stays(number) {
+                continue;
+            }
+            let (tile, local) = near.locate(x);
+            if found.get(last).is_none_or(|run| run.tile != tile) {
+                last = found.iter().rposition(|run| run.tile == tile).unwrap_or(found.len());
+                if last == found.len() {
+                    found.push(Run { tile, ..Run::default() });
+                }
+            }
+            found[last].numbers.push(number as u32);
+            found[last].cells.push(local as u16);
+        }
+        found
+    };
+    let found: Vec<Vec<Run>> = points.par_chunks(CHUNK).enumerate().map(of_chunk).collect();
+    let mut runs: Vec<Run> = found.into_iter().flatten().collect();
     // Stable, so pieces of a tile stay in the order of the list.
-    runs.sort_by_key(|run| run.0);
+    runs.sort_by_key(|run| run.tile);
     runs
 }
 
@@ -336,7 +382,7 @@ mod tests {
                 assert_eq!(a.velocity[i].x, a.id[i] as f64);
             }
         }
-        let boxes = a.occupied(&tiles, |_| true);
+        let boxes = occupied(&tiles, &a.position, |_| true);
         assert_eq!(boxes.len(), 2);
         assert_eq!((boxes[0].low, boxes[0].high), ([0, 0, 2], [7, 7, 2]));
     }
@@ -349,8 +395,8 @@ mod tests {
         (0..500).for_each(|i| merged.push(x(i), Vec3::zeros(), i, i as f32, None));
         merged.sort(&tiles).unwrap();
         let keep: Vec<bool> = merged.id.iter().map(|i| i % 3 != 0).collect();
-        let mut sorted = merged.clone();
-        sorted.retain(&keep);
+        let (position, velocity) = (merged.position.clone(), merged.velocity.clone());
+        let mut sorted = merged.moved(&tiles, &position, |p| velocity[p], |p| keep[p]).unwrap();
         let mut newcomers: Vec<u64> = (500..600).collect();
         let place = |i: &u64| tiles.locate(tiles.cell_at(&x(*i))).unwrap();
         newcomers.sort_by_key(place);

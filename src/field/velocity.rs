@@ -79,60 +79,110 @@ impl Number for f64 {
     }
 }
 
+/// What a patch holds at a place: a number, or two that are interpolated side by side.
+pub trait Value: Copy + Default + Send + Sync {
+    /// Positions and shares.
+    type At: Number;
+    /// From this to another by a share of the way.
+    fn mix(self, other: Self, share: Self::At) -> Self;
+}
+
+impl Value for f32 {
+    type At = f32;
+    #[inline]
+    fn mix(self, other: f32, share: f32) -> f32 {
+        self + (other - self) * share
+    }
+}
+
+impl Value for f64 {
+    type At = f64;
+    #[inline]
+    fn mix(self, other: f64, share: f64) -> f64 {
+        self + (other - self) * share
+    }
+}
+
+impl Value for [f64; 2] {
+    type At = f64;
+    #[inline]
+    fn mix(self, other: [f64; 2], share: f64) -> [f64; 2] {
+        [self[0].mix(other[0], share), self[1].mix(other[1], share)]
+    }
+}
+
 /// The velocity components of a tile and up to (N − 8)/2 cells round it, N along each axis.
-pub struct FacePatch<T, const N: usize> {
+pub struct FacePatch<T: Value, const N: usize> {
     /// One block of N³ an axis.
     data: [Vec<T>; 3],
     axes: usize,
     /// Position of the first cell of the blocks, in cells.
     low: Vec3,
     /// Nothing is read outside this range of local coordinates.
-    first: T,
-    last: T,
+    first: T::At,
+    last: T::At,
 }
 
 /// What a tile and its nearest neighbours say: for the exchange with particles.
 pub type NearPatch = FacePatch<f64, 10>;
 
-impl<T: Number, const N: usize> Default for FacePatch<T, N> {
+/// Two velocities of the same faces, such as before and after a solve: a point is located once for both.
+pub type TwinPatch = FacePatch<[f64; 2], 10>;
+
+impl<T: Value, const N: usize> Default for FacePatch<T, N> {
     fn default() -> Self {
         let data = std::array::from_fn(|_| Vec::new());
-        Self { data, axes: 0, low: Vec3::zeros(), first: T::default(), last: T::default() }
+        Self { data, axes: 0, low: Vec3::zeros(), first: T::At::default(), last: T::At::default() }
     }
 }
 
-impl<T: Number, const N: usize> FacePatch<T, N> {
+impl<const N: usize> FacePatch<[f64; 2], N> {
+    /// Copy the tile with coordinates `coord`, which need not exist, and `margin` cells round it, of two velocities.
+    pub fn load(&mut self, tiles: &Tiles, both: [&[Vec<f64>; 3]; 2], coord: [i32; 3], margin: usize) {
+        let (around, margin) = self.place(tiles, coord, margin);
+        for (axis, block) in self.data.iter_mut().enumerate().take(tiles.axes()) {
+            load_block::<_, N>(block, tiles, &both[0][axis], &around, margin, |v, u| v[0] = u);
+            load_block::<_, N>(block, tiles, &both[1][axis], &around, margin, |v, u| v[1] = u);
+        }
+    }
+
+    /// Both velocities at a position in cells, m/s.
+    #[inline]
+    pub fn sample(&self, g: &Vec3) -> [Vec3; 2] {
+        let u = self.at(self.local(g));
+        [0, 1].map(|n| Vec3::new(u[0][n], u[1][n], u[2][n]))
+    }
+}
+
+impl<T: Value, const N: usize> FacePatch<T, N> {
     const MARGIN: usize = (N - SIDE) / 2;
 
-    /// Copy the tile with coordinates `coord`, which need not exist, and `margin` cells round it.
-    pub fn load(&mut self, tiles: &Tiles, velocity: &[Vec<f64>; 3], coord: [i32; 3], margin: usize) {
+    /// Put the blocks round a tile. Returns the tiles there and the margin that can be had.
+    fn place(&mut self, tiles: &Tiles, coord: [i32; 3], margin: usize) -> ([u32; 27], usize) {
         let margin = margin.min(Self::MARGIN);
         self.axes = tiles.axes();
-        let around = tiles.around(coord);
         let corner = Vec3::new(coord[0] as f64, coord[1] as f64, coord[2] as f64) * SIDE as f64;
         self.low = corner.add_scalar(-(Self::MARGIN as f64));
         if tiles.is_flat() {
             // The one layer lies at the first index of the block along z.
             self.low.z = coord[2] as f64;
         }
-        self.first = T::of((Self::MARGIN - margin) as f64);
+        self.first = T::At::of((Self::MARGIN - margin) as f64);
         // A little less than the last place, so that its upper neighbour exists as well.
-        self.last = T::of((Self::MARGIN + SIDE + margin) as f64 - 1.0 - 1e-5);
-        for (block, component) in self.data.iter_mut().zip(velocity).take(self.axes) {
-            block.resize(N * N * N, T::default());
-            load_block::<T, N>(block, tiles, component, &around, margin);
-        }
+        self.last = T::At::of((Self::MARGIN + SIDE + margin) as f64 - 1.0 - 1e-5);
+        self.data.iter_mut().take(self.axes).for_each(|block| block.resize(N * N * N, T::default()));
+        (tiles.around(coord), margin)
     }
 
     /// Indices and fractions of a point along each axis, for places at integers and at halves.
     #[inline]
-    fn locate(&self, x: [T; 3]) -> [[(usize, T); 2]; 3] {
+    fn locate(&self, x: [T::At; 3]) -> [[(usize, T::At); 2]; 3] {
         std::array::from_fn(|a| {
             if a == 2 && self.axes == 2 {
-                return [(0, T::default()); 2];
+                return [(0, T::At::default()); 2];
             }
-            let at = |offset: T| (x[a] - offset).within(self.first, self.last).split();
-            [at(T::default()), at(T::HALF)]
+            let at = |offset: T::At| (x[a] - offset).within(self.first, self.last).split();
+            [at(T::At::default()), at(T::At::HALF)]
         })
     }
 
@@ -146,30 +196,39 @@ impl<T: Number, const N: usize> FacePatch<T, N> {
     }
 
     #[inline]
-    fn component(&self, axis: usize, at: &[[(usize, T); 2]; 3]) -> T {
+    fn component(&self, axis: usize, at: &[[(usize, T::At); 2]; 3]) -> T {
         let pick = |a: usize| at[a][(a != axis) as usize];
         let [(i, fx), (j, fy), (k, fz)] = [pick(0), pick(1), pick(2)];
         let c = self.corners(axis, [i, j, k]);
-        let lerp = |a: T, b: T, f: T| a + (b - a) * f;
-        let low = lerp(lerp(c[0], c[1], fx), lerp(c[2], c[3], fx), fy);
-        let high = lerp(lerp(c[4], c[5], fx), lerp(c[6], c[7], fx), fy);
-        lerp(low, high, fz)
+        let low = c[0].mix(c[1], fx).mix(c[2].mix(c[3], fx), fy);
+        let high = c[4].mix(c[5], fx).mix(c[6].mix(c[7], fx), fy);
+        low.mix(high, fz)
     }
 
     #[inline]
-    fn local(&self, g: &Vec3) -> [T; 3] {
+    fn local(&self, g: &Vec3) -> [T::At; 3] {
         let x = g - self.low;
-        [T::of(x.x), T::of(x.y), T::of(x.z)]
+        [T::At::of(x.x), T::At::of(x.y), T::At::of(x.z)]
     }
 
     #[inline]
-    fn at(&self, x: [T; 3]) -> [T; 3] {
+    fn at(&self, x: [T::At; 3]) -> [T; 3] {
         let at = self.locate(x);
         let mut u = [T::default(); 3];
         for (axis, u) in u.iter_mut().enumerate().take(self.axes) {
             *u = self.component(axis, &at);
         }
         u
+    }
+}
+
+impl<T: Number + Value<At = T>, const N: usize> FacePatch<T, N> {
+    /// Copy the tile with coordinates `coord`, which need not exist, and `margin` cells round it.
+    pub fn load(&mut self, tiles: &Tiles, velocity: &[Vec<f64>; 3], coord: [i32; 3], margin: usize) {
+        let (around, margin) = self.place(tiles, coord, margin);
+        for (block, component) in self.data.iter_mut().zip(velocity).take(self.axes) {
+            load_block::<T, N>(block, tiles, component, &around, margin, |v, u| *v = T::of(u));
+        }
     }
 
     /// Velocity at a position in cells, m/s.
@@ -280,13 +339,14 @@ impl<const N: usize> FacePatch<f32, N> {
     }
 }
 
-/// Copy what a block needs of one component.
-fn load_block<T: Number, const N: usize>(
+/// Copy what a block needs of one component, each number by `put`.
+fn load_block<T: Value, const N: usize>(
     block: &mut [T],
     tiles: &Tiles,
     field: &[f64],
     around: &[u32; 27],
     margin: usize,
+    put: impl Fn(&mut T, f64) + Copy,
 ) {
     let (whole, v) = ((N - SIDE) / 2, tiles.volume());
     // Shifted by one tile, quotient and remainder are those of unsigned numbers.
@@ -303,22 +363,22 @@ fn load_block<T: Number, const N: usize>(
             };
             if N == 3 * SIDE {
                 // Whole rows cost less than parts of them: their length is known to the compiler.
-                (0..3).for_each(|tx| copy_row(&mut block[start + tx * SIDE..][..SIDE], from(tx)));
+                (0..3).for_each(|tx| copy_row(&mut block[start + tx * SIDE..][..SIDE], from(tx), put));
             } else {
                 let edge = start + whole;
-                copy_row(&mut block[edge..][..SIDE], from(1));
-                copy_row(&mut block[edge - margin..edge], from(0).map(|row| &row[SIDE - margin..]));
-                copy_row(&mut block[edge + SIDE..][..margin], from(2).map(|row| &row[..margin]));
+                copy_row(&mut block[edge..][..SIDE], from(1), put);
+                copy_row(&mut block[edge - margin..edge], from(0).map(|row| &row[SIDE - margin..]), put);
+                copy_row(&mut block[edge + SIDE..][..margin], from(2).map(|row| &row[..margin]), put);
             }
         }
     }
 }
 
 #[inline(always)]
-fn copy_row<T: Number>(to: &mut [T], from: Option<&[f64]>) {
+fn copy_row<T>(to: &mut [T], from: Option<&[f64]>, put: impl Fn(&mut T, f64)) {
     match from {
-        None => to.fill(T::default()),
-        Some(from) => to.iter_mut().zip(from).for_each(|(o, u)| *o = T::of(*u)),
+        None => to.iter_mut().for_each(|o| put(o, 0.0)),
+        Some(from) => to.iter_mut().zip(from).for_each(|(o, u)| put(o, *u)),
     }
 }
 
@@ -429,6 +489,23 @@ mod tests {
             let exact = Vec3::new(-g.y * 0.1, g.x * 0.1, 0.0);
             assert!((u - exact).norm() < 1e-12 && (patch.sample(&g) - exact).norm() < 1e-12);
             assert!((rows[0][1] + 0.1).abs() < 1e-12 && (rows[1][0] - 0.1).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn twins_are_sampled_as_each_alone() {
+        let (tiles, velocity) = spinning();
+        let other = velocity.clone().map(|u| u.iter().map(|u| 3.0 * u * u - 0.1).collect::<Vec<f64>>());
+        let (mut both, mut one, mut two) = (TwinPatch::default(), NearPatch::default(), NearPatch::default());
+        for coord in [[0, 0, 0], [1, 0, 0]] {
+            both.load(&tiles, [&velocity, &other], coord, 1);
+            one.load(&tiles, &velocity, coord, 1);
+            two.load(&tiles, &other, coord, 1);
+            for n in 0..50 {
+                let at = |m: usize| (n * m % 97) as f64 / 97.0 * 8.0;
+                let g = Vec3::new(8.0 * coord[0] as f64 + at(31), at(57), at(13));
+                assert_eq!(both.sample(&g), [one.sample(&g), two.sample(&g)]);
+            }
         }
     }
 }

@@ -38,6 +38,11 @@ pub(super) fn masks(tiles: &Tiles, test: impl Fn(usize) -> bool + Sync) -> Vec<M
 pub(super) struct Rows([[u16; SIDE + 2]; SIDE + 2]);
 
 impl Rows {
+    /// Those given bit by bit.
+    pub fn of(rows: [[u16; SIDE + 2]; SIDE + 2]) -> Self {
+        Self(rows)
+    }
+
     pub fn new(tiles: &Tiles, known: &[Mask], t: usize) -> Self {
         let depth = tiles.depth() as i32;
         let mut rows = [[0; SIDE + 2]; SIDE + 2];

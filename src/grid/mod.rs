@@ -11,6 +11,7 @@ mod mesh_distance_scan;
 mod mesh_distance_sign;
 mod patch;
 mod redistance;
+mod sides;
 mod smooth;
 mod tiles;
 
@@ -22,5 +23,6 @@ pub use extrapolate::{close_in_walls, extend_average, extend_linear, wall_closin
 pub use mesh_distance::{DistanceParams, Kind, MeshDistance};
 pub use patch::{MAX_MARGIN, Patch};
 pub use redistance::{Order, redistance, redistance_where};
+pub use sides::{Side, Sides};
 pub use smooth::smooth;
 pub use tiles::{Halo, NONE, SIDE, Tiles};

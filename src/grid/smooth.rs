@@ -54,21 +54,41 @@ pub fn smooth(mesh: &mut TriMesh, passes: usize) -> Result<()> {
 impl Ring {
     fn new(mesh: &TriMesh) -> Self {
         let n = mesh.positions.len();
-        let mut edges: Vec<[u32; 2]> =
-            mesh.triangles.par_iter().flat_map_iter(|&[a, b, c]| [[a, b], [b, c], [c, a]]).collect();
-        edges.par_sort_unstable();
+        let edges = || mesh.triangles.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]);
+        // Vertices have few neighbours: put each edge to its first vertex, then sort the few.
+        let mut ends = vec![0u32; n + 1];
+        edges().for_each(|[a, _]| ends[a as usize + 1] += 1);
+        (0..n).for_each(|v| ends[v + 1] += ends[v]);
+        let starts = ends.clone();
+        let mut vertices = vec![0u32; 3 * mesh.triangles.len()];
+        edges().for_each(|[a, b]| {
+            vertices[ends[a as usize] as usize] = b;
+            ends[a as usize] += 1;
+        });
+        let (mut rest, mut rings) = (&mut vertices[..], Vec::with_capacity(n));
+        for v in 0..n {
+            rings.push(rest.split_off_mut(..(starts[v + 1] - starts[v]) as usize).unwrap_or_default());
+        }
+        rings.par_iter_mut().with_min_len(1024).for_each(|ring| ring.sort_unstable());
+        // Each edge must be there once in each direction.
+        let wrong = |v: usize| {
+            let ring = &rings[v];
+            let lonely = |w: u32| rings[w as usize].binary_search(&(v as u32)).is_err();
+            ring.windows(2).any(|w| w[0] == w[1]) || ring.iter().any(|w| lonely(*w))
+        };
+        let found: Vec<bool> = (0..n).into_par_iter().with_min_len(1024).map(wrong).collect();
         let mut open = vec![false; n];
-        for group in edges.chunk_by(|a, b| a == b) {
-            let [a, b] = group[0];
-            if group.len() > 1 || edges.binary_search(&[b, a]).is_err() {
-                open[a as usize] = true;
-                open[b as usize] = true;
+        for v in (0..n).filter(|v| found[*v]) {
+            open[v] = true;
+            let ring = &rings[v];
+            for (k, w) in ring.iter().enumerate() {
+                let twice = ring.get(k + 1) == Some(w) || (k > 0 && ring[k - 1] == *w);
+                if twice || rings[*w as usize].binary_search(&(v as u32)).is_err() {
+                    open[*w as usize] = true;
+                }
             }
         }
-        let mut starts = vec![0u32; n + 1];
-        edges.iter().for_each(|e| starts[e[0] as usize + 1] += 1);
-        (0..n).for_each(|v| starts[v + 1] += starts[v]);
-        Self { starts, vertices: edges.iter().map(|e| e[1]).collect(), open }
+        Self { starts, vertices, open }
     }
 
     fn of(&self, v: usize) -> &[u32] {

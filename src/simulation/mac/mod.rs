@@ -32,7 +32,7 @@ use super::volumes::VolumesView;
 use crate::error::{Error, Result};
 use crate::field::{Columns, Particles, Solids};
 use crate::geometry::{Attribute, TriMesh};
-use crate::grid::{MAX_MARGIN, Patch, extend_average};
+use crate::grid::{MAX_MARGIN, Patch, Side, Sides, extend_average};
 use crate::math::{Aabb, Motion, Vec3, elementary};
 use crate::scene::{Flow, Shown, Smoke};
 use crate::solver::mac::{
@@ -145,6 +145,8 @@ pub struct Mac {
     now: State,
     /// The state being made.
     next: State,
+    /// Its particles before they are sorted.
+    moved: moving::Moved,
     /// Face velocities when the particles were spread on the grid.
     before: [Vec<f64>; 3],
     /// Which particles exchange velocity with the grid; the others fly freely.
@@ -174,6 +176,7 @@ impl Mac {
             seeding,
             now,
             next: State::default(),
+            moved: moving::Moved::default(),
             before: Default::default(),
             takes_part: Vec::new(),
             full: Vec::new(),
@@ -213,23 +216,24 @@ impl Mac {
         let off = DETACHED * tiles.h();
         let of_tile = |patch: &mut Patch, t: usize| {
             let range = particles.of_tile(tiles, t);
+            let (mut wet, mut drops) = (vec![true; range.len()], vec![false; range.len()]);
             if range.is_empty() {
-                return (Vec::new(), Vec::new());
+                return (wet, drops);
             }
             patch.load(tiles, &state.grid.liquid, tiles.coords()[t], 1, tiles.h());
-            if patch.values().iter().all(|d| *d < 0.0) {
-                return (vec![true; range.len()], vec![false; range.len()]);
+            let (sides, v) = (Sides::of(patch), tiles.volume());
+            for l in (0..v).filter(|l| sides.at(*l) != Side::Below) {
+                for p in particles.of_cell(t * v + l) {
+                    let (at, n) = (tiles.centred(&particles.position[p]), p - range.start);
+                    let d = patch.sample(at);
+                    (wet[n], drops[n]) = match sides.at(l) {
+                        // Where the level set has lost a sheet, its particles are all that is left of it.
+                        Side::Above => (false, d > 0.0),
+                        _ => (moves_with_liquid(patch, at, d, || clings(p) * tiles.h()), d > off),
+                    };
+                }
             }
-            let at = |p: usize| tiles.centred(&particles.position[p]);
-            let wet = |p: usize| moves_with_liquid(patch, at(p), || clings(p) * tiles.h());
-            let wet = range.clone().map(wet).collect();
-            // Where the level set has lost a sheet, its particles are all that is left of it.
-            let lost = |d: f64, at: [f64; 3]| d > 0.0 && patch.least_round(at) >= 0.0;
-            let is_drop = |p: usize| {
-                let d = patch.sample(at(p));
-                d > off || lost(d, at(p))
-            };
-            (wet, range.map(is_drop).collect())
+            (wet, drops)
         };
         let parts: Vec<(Vec<bool>, Vec<bool>)> =
             (0..tiles.len()).into_par_iter().map_init(Patch::default, of_tile).collect();
@@ -417,6 +421,7 @@ impl Liquid for Mac {
 
     fn abandon(&mut self) {
         self.next = State::default();
+        self.moved = moving::Moved::default();
         self.before = Default::default();
         self.fade.clear();
     }
@@ -518,10 +523,11 @@ impl Liquid for Mac {
     }
 }
 
-/// Whether a particle moves with the liquid whose distance is given, as it does within `clings` metres of it; else it is
-/// a drop that flies freely.
-fn moves_with_liquid(liquid: &Patch, at: [f64; 3], clings: impl Fn() -> f64) -> bool {
-    liquid.least(at) < 0.0 || (liquid.sample(at) < clings() && liquid.least_round(at) < 0.0)
+/// Whether a particle in a cell that has liquid in it or beside it moves with that: it does if a corner of the cell of
+/// centres round it is in liquid, or within `clings` metres of the surface, which is at the distance d. Else it is a drop
+/// that flies freely.
+fn moves_with_liquid(liquid: &Patch, at: [f64; 3], d: f64, clings: impl Fn() -> f64) -> bool {
+    liquid.least(at) < 0.0 || d < clings()
 }
 
 /// The solids with the velocities that the solve gave the bodies; None without bodies.

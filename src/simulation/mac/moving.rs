@@ -7,8 +7,8 @@
 
 use super::{Mac, State};
 use crate::error::{Error, Result};
-use crate::field::{Particles, Solids, TileBox, VelocityPatch};
-use crate::grid::{Patch, SIDE, Tiles};
+use crate::field::{Solids, TileBox, VelocityPatch, occupied};
+use crate::grid::{Patch, SIDE, Side, Sides, Tiles};
 use crate::math::Vec3;
 use crate::simulation::liquid::{ForceField, Step};
 use crate::solver::mac::{MacGrid, REACH_CELLS};
@@ -20,68 +20,77 @@ const CLEARANCE: f64 = 0.05;
 /// Further than this many cells from solids a path meets none, whatever interpolation makes of the distance.
 const CLOSE: f64 = 0.3;
 
+/// The particles of a state at the end of the step that is being made, in the old order.
+#[derive(Default)]
+pub(super) struct Moved {
+    position: Vec<Vec3>,
+    /// Which are still of interest.
+    stays: Vec<bool>,
+    /// Which flew on their own.
+    flies: Vec<bool>,
+    /// Those whose velocity a wall changed, in order, with what it is now.
+    bounced: Vec<(usize, Vec3)>,
+}
+
 /// What moving the particles of a tile needs.
 #[derive(Default)]
 struct Surroundings {
     velocity: VelocityPatch,
     liquid: Patch,
     solid: Patch,
-    /// Whether there is liquid in all cells round, so that nothing flies on its own.
-    full: bool,
+    /// Which cells have liquid round them: where there is nothing else, nothing flies on its own.
+    sides: Sides,
     /// Whether a wall may be met.
     walls: bool,
 }
 
 impl Mac {
-    /// Move the particles of the next state to the end of the step; they keep the old order.
+    /// Find where the particles are at the end of the step.
     pub(super) fn move_particles(&mut self, step: &Step) -> Result<()> {
         let State { grid, particles, .. } = &self.now;
         let tiles = &grid.tiles;
         let margin = self.margin(step.dt);
-        let mut moved = Particles {
+        let mut moved = Moved {
             position: vec![Vec3::zeros(); particles.len()],
-            velocity: vec![Vec3::zeros(); particles.len()],
-            id: particles.id.clone(),
-            volume: particles.volume.clone(),
-            affine: particles.affine.clone(),
-            liquid: particles.liquid.clone(),
-            carried: particles.carried.clone(),
-            stride: particles.stride,
-            start: Vec::new(),
+            flies: vec![false; particles.len()],
+            ..Moved::default()
         };
-        let mut free = vec![false; particles.len()];
         let clings = self.clinging(particles, step);
         let of_tile = |t: usize| particles.of_tile(tiles, t).len();
         let lengths: Vec<usize> = (0..tiles.len()).map(of_tile).collect();
-        let out = split(&mut moved.position, &lengths).into_par_iter();
-        let out = out.zip(split(&mut moved.velocity, &lengths)).zip(split(&mut free, &lengths));
-        out.enumerate().for_each_init(Surroundings::default, |around, (t, ((position, velocity), free))| {
-            let range = particles.of_tile(tiles, t);
+        let out = split(&mut moved.position, &lengths).into_par_iter().zip(split(&mut moved.flies, &lengths));
+        let one = |around: &mut Surroundings, (t, (position, flies)): (usize, (&mut [Vec3], &mut [bool]))| {
+            let (range, mut bounced) = (particles.of_tile(tiles, t), Vec::new());
             if range.is_empty() || step.cancel.is_cancelled() {
-                return;
+                return bounced;
             }
             around.load(&self.now, t, margin, step);
             let start = range.start;
             let mut ends: Vec<Vec3> = range.map(|p| tiles.to_grid(&particles.position[p])).collect();
             around.velocity.trace_all(&mut ends, step.dt);
-            for (i, end) in ends.iter().enumerate() {
-                let (x, v) = (&particles.position[start + i], &particles.velocity[start + i]);
-                let moved = around.carry(tiles, step, [x, v, end], || clings(start + i) * tiles.h());
-                (position[i], velocity[i], free[i]) = (moved.position, moved.velocity, moved.free);
+            let cells = (0..tiles.volume()).map(|l| (l, particles.of_cell(t * tiles.volume() + l)));
+            for (p, l) in cells.flat_map(|(l, here)| here.map(move |p| (p, l))) {
+                let (x, v, i) = (&particles.position[p], &particles.velocity[p], p - start);
+                flies[i] = around.is_free(tiles, x, l, || clings(p) * tiles.h());
+                let velocity;
+                (position[i], velocity) = around.carry(tiles, step, [x, v, &ends[i]], flies[i]);
+                if velocity != *v {
+                    bounced.push((p, velocity));
+                }
             }
-        });
+            bounced
+        };
+        let bounced: Vec<Vec<(usize, Vec3)>> =
+            out.enumerate().map_init(Surroundings::default, one).collect();
+        moved.bounced = bounced.concat();
         step.cancel.check()?;
         if let Some(p) = moved.position.par_iter().position_first(|x| !x.iter().all(|v| v.is_finite())) {
-            let id = moved.id[p];
+            let id = particles.id[p];
             return Err(Error::diverged("advect_surface", format!("particle {id} has no finite position")));
         }
-        let keep: Vec<bool> = moved.position.par_iter().map(|x| self.stays(step, x)).collect();
-        let gone = moved.total_volume(|p| !keep[p]);
-        self.next.expected -= gone;
-        moved.retain(&keep);
-        let kept = free.iter().zip(&keep).filter(|(_, keep)| **keep);
-        self.takes_part = kept.map(|(free, _)| !free).collect();
-        self.next.particles = moved;
+        moved.stays = moved.position.par_iter().map(|x| self.stays(step, x)).collect();
+        self.next.expected -= particles.total_volume(|p| !moved.stays[p]);
+        self.moved = moved;
         Ok(())
     }
 
@@ -97,9 +106,10 @@ impl Mac {
         let old = &self.now.grid.tiles;
         let margin = self.margin(step.dt).max(3) as i32;
         let mut coords = Vec::new();
+        let Moved { position, stays, flies, bounced } = std::mem::take(&mut self.moved);
         // A drop that flies on its own needs the cells that it touches and no more.
         for (free, margin) in [(false, margin), (true, 1)] {
-            let boxes = self.next.particles.occupied(old, |p| self.takes_part[p] != free);
+            let boxes = occupied(old, &position, |p| flies[p] == free && stays[p]);
             boxes.iter().for_each(|b| add_tiles(old, b, margin, &mut coords));
         }
         self.add_deep_tiles(&mut coords);
@@ -109,7 +119,12 @@ impl Mac {
         }
         let tiles = Tiles::new(old.h(), old.origin(), old.is_flat(), coords);
         self.next.grid = MacGrid::new(tiles, step.solids, Some(&self.now.grid));
-        self.next.particles.sort(&self.next.grid.tiles)?;
+        let particles = &self.now.particles;
+        let velocity = |p: usize| match bounced.binary_search_by_key(&p, |b| b.0) {
+            Ok(n) if flies[p] => bounced[n].1,
+            _ => particles.velocity[p],
+        };
+        self.next.particles = particles.moved(&self.next.grid.tiles, &position, velocity, |p| stays[p])?;
         self.let_in(step)
     }
 
@@ -158,37 +173,39 @@ fn add_tiles(tiles: &Tiles, around: &TileBox, margin: i32, coords: &mut Vec<[i32
     }
 }
 
-/// A particle at the end of a step.
-#[derive(Clone, Copy)]
-struct Moved {
-    position: Vec3,
-    velocity: Vec3,
-    /// Whether it flew on its own.
-    free: bool,
-}
-
 impl Surroundings {
     fn load(&mut self, State { grid, carry, fastest, .. }: &State, t: usize, margin: usize, step: &Step) {
         let (tiles, coord) = (&grid.tiles, grid.tiles.coords()[t]);
         let far = REACH_CELLS * tiles.h();
         self.velocity.load(tiles, carry, coord, margin);
         self.liquid.load(tiles, &grid.liquid, coord, 1, far);
-        self.full = self.liquid.values().iter().all(|d| *d < 0.0);
+        self.sides = Sides::of(&self.liquid);
         let v = tiles.volume();
         let nearest = grid.solid[t * v..(t + 1) * v].iter().fold(far, |m, d| m.min(*d));
         // A drop may be faster than the liquid, and distances to solids end at a few cells.
         let travel = (fastest + step.solids.max_speed()) * step.dt + 3.0 * tiles.h();
-        self.walls = !self.full || nearest < travel || travel > far;
+        self.walls = !self.sides.all_below() || nearest < travel || travel > far;
         if self.walls {
             self.solid.load(tiles, &grid.solid, coord, margin, far);
         }
     }
 
+    /// Whether a particle in local cell l flies on its own.
+    fn is_free(&self, tiles: &Tiles, x: &Vec3, l: usize, clings: impl Fn() -> f64) -> bool {
+        match self.sides.at(l) {
+            Side::Below => false,
+            Side::Above => true,
+            Side::Both => {
+                let at = tiles.centred(x);
+                !super::moves_with_liquid(&self.liquid, at, self.liquid.sample(at), clings)
+            }
+        }
+    }
+
     /// Where a particle goes in one step, and with which velocity it arrives. Liquid would carry it to `end`.
-    fn carry(&self, tiles: &Tiles, step: &Step, [x, v, end]: [&Vec3; 3], clings: impl Fn() -> f64) -> Moved {
+    fn carry(&self, tiles: &Tiles, step: &Step, [x, v, end]: [&Vec3; 3], free: bool) -> (Vec3, Vec3) {
         let h = tiles.h();
         let g = tiles.to_grid(x);
-        let free = !self.full && !super::moves_with_liquid(&self.liquid, tiles.centred(x), clings);
         let mut to = if free { g + v * (step.dt / h) } else { *end };
         if tiles.is_flat() {
             to.z = g.z;
@@ -199,14 +216,14 @@ impl Surroundings {
         let sweep = step.solids.max_speed() * step.dt + CLOSE * h;
         if !self.walls || 0.5 * (ends() - travel) > sweep {
             let position = hold_back(step.solids, x, tiles.origin() + to * h);
-            return Moved { position, velocity: *v, free };
+            return (position, *v);
         }
         to = self.slide(tiles, &g, &to, travel / h);
         let end = put_outside(step.solids, tiles.origin() + to * h, h, tiles.is_flat());
         let position = hold_back(step.solids, x, end);
         // Liquid learns of walls from the pressure; a drop on its own must be told.
         let velocity = if free { off_the_wall(step.solids, &position, v, h) } else { *v };
-        Moved { position, velocity, free }
+        (position, velocity)
     }
 
     /// Follow a path in half cells; where it enters a solid, go on along the wall.

@@ -225,24 +225,55 @@ fn members_by_tile(fine: &Tiles, members: &[Member]) -> Vec<Vec<u32>> {
 impl Around {
     /// ψ in the fine cells of a tile; h is the width of the grid's cells.
     fn interpolate(&self, fine: &Tiles, t: usize, psi: &mut [f64], h: f64, members: &[Member], near: &[u32]) {
-        let base = fine.base(t);
-        // Centre of a fine cell as the grid's centres see it.
-        let at = |l: usize, a: usize| {
-            let local = (l / [1, SIDE, SIDE * SIDE][a] % SIDE) as i32;
-            0.5 * ((base[a] + local) as f64 + 0.5) - 0.5
-        };
         let deep = -DEEP * h;
         if near.is_empty() && self.liquid.values().iter().chain(self.closing.values()).all(|d| *d < deep) {
             return psi.fill(deep);
         }
-        let skin = skin_of(fine, base, members, near);
+        let skin = skin_of(fine, fine.base(t), members, near);
+        let eighth = fine.coords()[t].map(|c| c.rem_euclid(2) as usize);
+        let (own, closing) = (halved(&self.liquid, eighth), halved(&self.closing, eighth));
         for (l, psi) in psi.iter_mut().enumerate() {
-            let g = [at(l, 0), at(l, 1), at(l, 2)];
-            let own = self.liquid.sample(g);
-            let own = skin.as_ref().map_or(own, |s| own.min(s[l]));
-            *psi = own.max(self.closing.sample(g));
+            let own = skin.as_ref().map_or(own[l], |s| own[l].min(s[l]));
+            *psi = own.max(closing[l]);
         }
     }
+}
+
+/// Fine cells along an eighth of a tile, and centres of the grid's cells that they lie between.
+const BETWEEN: usize = SIDE / 2 + 2;
+
+/// What a patch with a margin of one cell says at the centres of the fine cells of an eighth of its tile, which lie at
+/// quarters between those of the grid: trilinear, axis by axis.
+fn halved(patch: &Patch, eighth: [usize; 3]) -> [f64; SIDE * SIDE * SIDE] {
+    const ROW: usize = SIDE + 2;
+    let [x, y, z] = eighth.map(|e| e * (SIDE / 2));
+    // Fine cell i lies between two centres, nearer to its own.
+    let place = |i: usize| (i.div_ceil(2), if i % 2 == 0 { 0.75 } else { 0.25 });
+    let mut along_x = [[[0.0; SIDE]; BETWEEN]; BETWEEN];
+    for (k, plane) in along_x.iter_mut().enumerate() {
+        for (j, row) in plane.iter_mut().enumerate() {
+            let from = &patch.values()[((z + k) * ROW + y + j) * ROW + x..][..BETWEEN];
+            for (i, out) in row.iter_mut().enumerate() {
+                let (low, f) = place(i);
+                *out = from[low] + (from[low + 1] - from[low]) * f;
+            }
+        }
+    }
+    let mut along_y = [[[0.0; SIDE]; SIDE]; BETWEEN];
+    for (plane, from) in along_y.iter_mut().zip(&along_x) {
+        for (j, row) in plane.iter_mut().enumerate() {
+            let (low, f) = place(j);
+            let (a, b) = (&from[low], &from[low + 1]);
+            row.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (a, b))| *out = a + (b - a) * f);
+        }
+    }
+    let mut all = [0.0; SIDE * SIDE * SIDE];
+    for (k, plane) in all.chunks_exact_mut(SIDE * SIDE).enumerate() {
+        let (low, f) = place(k);
+        let (a, b) = (along_y[low].as_flattened(), along_y[low + 1].as_flattened());
+        plane.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (a, b))| *out = a + (b - a) * f);
+    }
+    all
 }
 
 /// σ in the cells of a tile; None without members.
@@ -275,4 +306,29 @@ fn skin_of(fine: &Tiles, base: [i32; 3], members: &[Member], near: &[u32]) -> Op
         if *w > 0.0 { (fine.centre(cell) - middle).norm() - r / w } else { f64::INFINITY }
     };
     Some(sums.iter().enumerate().map(sigma).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_of_cells_see_what_a_point_there_sees() {
+        let coords = (0..27).map(|d| [d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1]).collect();
+        let tiles = Tiles::new(1.0, Vec3::zeros(), false, coords);
+        let field: Vec<f64> = (0..tiles.cells()).map(|p| ((p * 7919) % 1013) as f64 / 97.0 - 5.0).collect();
+        let mut patch = Patch::default();
+        patch.load(&tiles, &field, [0, 0, 0], 1, 0.0);
+        for n in 0..8 {
+            let eighth = [n & 1, n >> 1 & 1, n >> 2];
+            let values = halved(&patch, eighth);
+            for (l, value) in values.iter().enumerate() {
+                let at = |a: usize| {
+                    let fine = SIDE * eighth[a] + l / [1, SIDE, SIDE * SIDE][a] % SIDE;
+                    0.5 * (fine as f64 + 0.5) - 0.5
+                };
+                assert_eq!(*value, patch.sample([at(0), at(1), at(2)]));
+            }
+        }
+    }
 }

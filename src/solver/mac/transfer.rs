@@ -12,7 +12,7 @@
 //! On a linear velocity field both reproduce the field exactly.
 
 use super::grid::MacGrid;
-use crate::field::{Block, NearPatch, Particles, add_hats, face_offset, gather_blocks};
+use crate::field::{Block, NearPatch, Particles, TwinPatch, add_hats, face_offset, gather_blocks};
 use crate::grid::{SIDE, Tiles};
 use crate::math::{Vec3, elementary};
 use rayon::prelude::*;
@@ -120,18 +120,18 @@ pub fn grid_to_particles(
         }
     }
     let position = &particles.position;
-    let patches = <(NearPatch, NearPatch)>::default;
-    work.into_par_iter().for_each_init(patches, |(now, old), (t, range, velocity, affine)| {
-        now.load(tiles, &grid.velocity, tiles.coords()[t], 1);
-        if let Transfer::Flip { .. } = transfer {
-            old.load(tiles, before, tiles.coords()[t], 1);
+    let patches = <(NearPatch, TwinPatch)>::default;
+    work.into_par_iter().for_each_init(patches, |(now, both), (t, range, velocity, affine)| {
+        match transfer {
+            Transfer::Flip { .. } => both.load(tiles, [&grid.velocity, before], tiles.coords()[t], 1),
+            _ => now.load(tiles, &grid.velocity, tiles.coords()[t], 1),
         }
         let keep_at = |x: &Vec3| keeps[t * tiles.volume() + tiles.split(tiles.cell_at(x)).1] as f64;
         for (i, p) in range.enumerate().filter(|(_, p)| takes_part[*p]) {
             let g = tiles.to_grid(&position[p]);
             match transfer {
                 Transfer::Flip { blend } => {
-                    let (u, was) = (now.sample(&g), old.sample(&g));
+                    let [u, was] = both.sample(&g);
                     let kept = if keeps.is_empty() { blend } else { blend * keep_at(&position[p]) };
                     velocity[i] = u + (velocity[i] - was) * kept;
                 }
