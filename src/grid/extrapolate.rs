@@ -48,6 +48,28 @@ pub fn extend_linear(tiles: &Tiles, values: &mut [f64], known: &[u8], layers: us
     extend_into(tiles, values, known, layers, f64::INFINITY, &[]).map(|_| ())
 }
 
+/// Fill `layers` layers of the unknown places for which `goes_on` holds as [`extend_linear`] does; their mask becomes 2.
+pub fn extend_motion(
+    tiles: &Tiles,
+    values: &mut [f64],
+    known: &mut [u8],
+    layers: usize,
+    goes_on: impl Fn(usize) -> bool + Sync,
+) -> Result<()> {
+    let mut linear = values.to_vec();
+    let reached = extend_into(tiles, &mut linear, known, layers, f64::INFINITY, &[])?;
+    let v = tiles.volume();
+    let parts = values.par_chunks_mut(v).zip(known.par_chunks_mut(v)).zip(&reached).enumerate();
+    parts.for_each(|(t, ((values, known), reached))| {
+        for_each_bit(reached, |place, _| {
+            if known[place] == 0 && goes_on(t * v + place) {
+                (values[place], known[place]) = (linear[t * v + place], 2);
+            }
+        });
+    });
+    Ok(())
+}
+
 /// Like [`extend_linear`], each cell from its side of the solids whose distance is given (from all sides
 /// if there is none). Where values are not within `near` of zero they are continued by their means. The
 /// mask of the cells that have a value comes back.

@@ -19,7 +19,7 @@ pub use contour::{Contour, MARGIN, contour};
 pub use contour_tets::contour_tets;
 pub use curvature::curvature;
 pub(crate) use extrapolate::extend_into;
-pub use extrapolate::{close_in_walls, extend_average, extend_linear, wall_closing};
+pub use extrapolate::{close_in_walls, extend_average, extend_linear, extend_motion, wall_closing};
 pub use mesh_distance::{DistanceParams, Kind, MeshDistance};
 pub use patch::{MAX_MARGIN, Patch};
 pub use redistance::{Order, redistance, redistance_where};

@@ -6,7 +6,7 @@
 
 use super::{Mac, State};
 use crate::error::{Error, Result};
-use crate::field::Solids;
+use crate::field::{Particles, Solids};
 use crate::grid::{Order, Patch, SIDE, Tiles, redistance_where};
 use crate::math::{Aabb, Vec3};
 use crate::simulation::liquid::Step;
@@ -91,12 +91,27 @@ impl Mac {
             ..newcomers
         };
         self.add_particles(newcomers)?;
+        self.start_affine(&|x| inside(x).map(|v| v.velocity));
         self.start_velocity(&velocity);
         self.next.carry = self.next.grid.velocity.clone();
         let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));
         self.next.fastest = self.next.grid.max_speed(&everywhere);
         self.now = std::mem::take(&mut self.next);
         Ok(())
+    }
+
+    /// Gradients of the velocity that particles start with, each of its own volume: without them the first exchange with
+    /// the grid would take some of its turning from what turns.
+    fn start_affine<'a>(&mut self, of: &dyn Fn(&Vec3) -> Option<&'a (dyn Fn(&Vec3) -> Vec3 + Sync)>) {
+        let Particles { position, affine, .. } = &mut self.next.particles;
+        let (by, axes) = (0.25 * self.options.cell, if self.options.flat { 2 } else { 3 });
+        for (x, rows) in position.iter().zip(affine) {
+            let Some(velocity) = of(x) else { continue };
+            for b in 0..axes {
+                let change = velocity(&(x + Vec3::ith(b, by))) - velocity(&(x - Vec3::ith(b, by)));
+                (0..axes).for_each(|a| rows[a][b] = (change[a] / (2.0 * by)) as f32);
+            }
+        }
     }
 
     /// Face velocities of the first step, which moves particles before any solve.

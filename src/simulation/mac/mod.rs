@@ -15,6 +15,7 @@ mod band;
 mod calm;
 mod carry;
 mod filling;
+mod free;
 mod moving;
 mod output;
 mod saving;
@@ -147,8 +148,9 @@ pub struct Mac {
     next: State,
     /// Its particles before they are sorted.
     moved: moving::Moved,
-    /// Face velocities when the particles were spread on the grid.
+    /// Face velocities when the particles were spread on the grid, and which faces got theirs from particles.
     before: [Vec<f64>; 3],
+    spread: [Vec<u8>; 3],
     /// Which particles exchange velocity with the grid; the others fly freely.
     takes_part: Vec<bool>,
     /// How full the surroundings of each cell are.
@@ -178,6 +180,7 @@ impl Mac {
             next: State::default(),
             moved: moving::Moved::default(),
             before: Default::default(),
+            spread: Default::default(),
             takes_part: Vec::new(),
             full: Vec::new(),
             multigrid: Multigrid::default(),
@@ -186,6 +189,12 @@ impl Mac {
         };
         mac.fill(solids, volumes)?;
         Ok(mac)
+    }
+
+    /// Drop what only the step being made needs.
+    fn forget(&mut self) {
+        (self.before, self.spread) = Default::default();
+        self.fade.clear();
     }
 
     /// Cells within which the distance to the surface is kept.
@@ -316,6 +325,7 @@ impl Liquid for Mac {
             _ => self.carry_deep_velocity(step.dt, &mut known),
         }
         let grid = &mut self.next.grid;
+        self.spread = known.clone();
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, u, known, 2)?;
         }
@@ -344,7 +354,7 @@ impl Liquid for Mac {
     fn solve(&mut self, step: &Step) -> Result<Solved> {
         let options =
             PressureOptions { dt: step.dt, density: self.options.density, tolerance: self.options.tolerance };
-        let Thickened { mut solves, pressure: first, flow } = self.thicken(step, &options)?;
+        let Thickened { mut solves, pressure: first, flow, outer } = self.thicken(step, &options)?;
         let layers = self.margin(step.dt) + 2;
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
@@ -363,6 +373,9 @@ impl Liquid for Mac {
         // Both projections push; a third would find their sum.
         grid.pressure.iter_mut().zip(&first).for_each(|(p, first)| *p += first);
         solves.extend(report.solve);
+        if let Some(outer) = outer {
+            outer.follow(grid, &mut known)?;
+        }
         self.next.fastest = grid.max_speed(&known);
         for (drift, known) in drift.iter_mut().zip(&known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, drift, &mut known.clone(), 2)?;
@@ -383,8 +396,11 @@ impl Liquid for Mac {
 
     fn finish(&mut self, step: &Step) -> Result<()> {
         let (transfer, keeps) = (self.options.transfer.over(step.dt), self.keeps(step.dt));
+        let free = self.free_pieces(step);
         let State { grid, particles, .. } = &mut self.next;
         grid_to_particles(grid, &self.before, particles, &self.takes_part, transfer, &keeps);
+        self.keep_momentum(&free, step);
+        let particles = &mut self.next.particles;
         let position = &particles.position;
         particles.velocity.par_iter_mut().enumerate().filter(|(p, _)| !self.takes_part[*p]).for_each(
             |(p, v)| {
@@ -415,15 +431,13 @@ impl Liquid for Mac {
 
     fn commit(&mut self) {
         self.now = std::mem::take(&mut self.next);
-        self.before = Default::default();
-        self.fade.clear();
+        self.forget();
     }
 
     fn abandon(&mut self) {
         self.next = State::default();
         self.moved = moving::Moved::default();
-        self.before = Default::default();
-        self.fade.clear();
+        self.forget();
     }
 
     fn amount(&self) -> Amount {

@@ -17,7 +17,7 @@ use super::attributes::Thickness;
 use super::{Mac, MacOptions, WALL_LAYERS};
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
-use crate::grid::{Tiles, extend_average};
+use crate::grid::{Tiles, extend_average, extend_motion};
 use crate::linalg::SolveInfo;
 use crate::math::elementary;
 use crate::scene::Flow;
@@ -34,6 +34,10 @@ const LAYERS: usize = 4;
 const BEYOND: usize = 3;
 /// μΔt/ρh² from which `auto` takes one solve: with walls that slide, and without.
 const CREEPS: [f64; 2] = [1.0, 10.0];
+/// Layers of faces beyond the liquid that follow it.
+const FOLLOW: usize = 2;
+/// μΔt/ρh² from which the motion of liquid goes on beyond its surface: nothing on the scale of a cell is left of it.
+const GOES_ON: f64 = 1.0;
 
 /// What came of viscosity.
 #[derive(Default)]
@@ -43,6 +47,44 @@ pub(super) struct Thickened {
     pub(super) pressure: Vec<f64>,
     /// What was done, and why.
     pub(super) flow: String,
+    /// What faces beyond the cells of liquid have from viscosity; None if nothing was done.
+    pub(super) outer: Option<Outer>,
+}
+
+/// Velocities of faces that hold liquid, or feel particles, beside cells of liquid. A projection does not know these: it
+/// leaves them as they are, and they take over what it did to their neighbours. To give them the mean of their
+/// neighbours instead would take its turning from whatever turns: a rim would lag behind.
+pub(super) struct Outer {
+    /// Velocities before the projection.
+    was: [Vec<f64>; 3],
+    /// For each axis which faces have one.
+    known: [Vec<u8>; 3],
+    /// Cells where liquid is so thick that its motion goes on beyond its surface as it is inside.
+    stiff: Vec<bool>,
+}
+
+impl Outer {
+    /// Complete what a projection has found on the faces that `known` names, and name the others.
+    pub(super) fn follow(&self, grid: &mut MacGrid, known: &mut [Vec<u8>; 3]) -> Result<()> {
+        let MacGrid { tiles, velocity, .. } = grid;
+        for axis in 0..tiles.axes() {
+            let (u, known, was) = (&mut velocity[axis], &mut known[axis], &self.was[axis]);
+            let one = |((u, was), known): ((&f64, &f64), &u8)| if *known > 0 { u - was } else { 0.0 };
+            let mut change: Vec<f64> = u.par_iter().zip(was).zip(&*known).map(one).collect();
+            let mut reached = known.clone();
+            extend_average(tiles, &mut change, &mut reached, FOLLOW)?;
+            let own = self.known[axis].par_iter().zip(&reached).zip(was).zip(&change);
+            u.par_iter_mut().zip(known.par_iter_mut()).zip(own).for_each(
+                |((u, known), (((own, reached), was), change))| {
+                    if *known == 0 && *own == 1 && *reached > 0 {
+                        (*u, *known) = (was + change, 1);
+                    }
+                },
+            );
+            extend_motion(tiles, u, known, FOLLOW, |place| self.stiff[place])?;
+        }
+        Ok(())
+    }
 }
 
 impl Mac {
@@ -51,8 +93,15 @@ impl Mac {
         let Some(mu) = self.cell_viscosity(step)? else { return Ok(Default::default()) };
         let grid = &mut self.next.grid;
         let calm = grid.tiles.field(0.0);
+        let stiffness = step.dt / (options.density * grid.tiles.h().powi(2));
+        let mut outer = Outer {
+            was: grid.velocity.clone(),
+            known: std::mem::take(&mut self.spread),
+            stiff: mu.par_iter().map(|m| m * stiffness > GOES_ON).collect(),
+        };
         let Projected { report, mut known, .. } =
             project(grid, step.solids, options, &calm, &mut self.multigrid, step.cancel)?;
+        outer.follow(grid, &mut known)?;
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, u, known, BEYOND)?;
         }
@@ -63,7 +112,6 @@ impl Mac {
             tolerance: self.options.viscosity_tolerance,
             draft: self.options.draft_viscosity,
         };
-        let stiffness = step.dt / (options.density * grid.tiles.h().powi(2));
         let (together, mut flow) = choose(self.options.flow, stiffness * greatest(&mu), step.solids);
         let held = hold_sources(grid, step);
         let mut solves: Vec<SolveInfo> = report.solve.into_iter().collect();
@@ -82,15 +130,18 @@ impl Mac {
             Some(done) => {
                 first.par_iter_mut().zip(&done.pressure).for_each(|(p, more)| *p += more);
                 solves.extend(done.solve.map(|s| s.info));
+                outer.known = done.known;
             }
             None => {
                 let done = diffuse(grid, step.solids, &mu, &viscous, held.as_ref(), step.cancel)?;
                 solves.extend(done.solve.map(|s| s.info));
+                outer.known = done.known;
             }
         }
+        outer.was.clone_from(&grid.velocity);
         let pi = std::f64::consts::PI;
         self.fade = mu.par_iter().map(|m| (1.0 / (1.0 + pi * pi * m * stiffness)) as f32).collect();
-        Ok(Thickened { solves, pressure: first, flow })
+        Ok(Thickened { solves, pressure: first, flow, outer: Some(outer) })
     }
 
     /// Viscosity of each cell, Pa·s; None if it is too small to matter everywhere.
