@@ -217,7 +217,8 @@ impl Run {
     /// The box of the cells that hold particles of a kind, if there are any.
     pub fn occupied(&self, tiles: &Tiles, kind: usize) -> Option<TileBox> {
         let size = [SIDE as i32, SIDE as i32, tiles.depth() as i32];
-        let (bits, base): (_, [i32; 3]) = (self.layers[kind], std::array::from_fn(|a| self.coord[a] * size[a]));
+        let (bits, base): (_, [i32; 3]) =
+            (self.layers[kind], std::array::from_fn(|a| self.coord[a] * size[a]));
         let low = std::array::from_fn(|a| base[a] + bits[a].trailing_zeros() as i32);
         let high = std::array::from_fn(|a| base[a] + 7 - bits[a].leading_zeros() as i32);
         (bits != [0; 3]).then_some(TileBox { tile: self.coord, low, high })
@@ -329,14 +330,18 @@ fn order_by_tile(tiles: &Tiles, points: &[Vec3], id: &[u64], runs: Vec<Vec<Run>>
 
 /// The whole order, and where each cell begins in it.
 fn joined(tiles: &Tiles, parts: Vec<TileOrder>) -> (Vec<u32>, Vec<u32>) {
-    let total = parts.iter().map(|(part, _)| part.len()).sum();
-    let (mut start, mut order) = (Vec::with_capacity(tiles.cells() + 1), Vec::with_capacity(total));
-    start.push(0);
-    for (part, ends) in parts {
-        let base = order.len() as u32;
-        start.extend(ends.iter().map(|end| base + end));
-        order.extend(part);
+    let mut order = vec![0; parts.iter().map(|(part, _)| part.len()).sum()];
+    let mut start = vec![0; tiles.cells() + 1];
+    let (mut rest, mut base, mut work) = (&mut order[..], 0, Vec::with_capacity(parts.len()));
+    for ((part, ends), start) in parts.into_iter().zip(start[1..].chunks_mut(tiles.volume())) {
+        let count = part.len();
+        work.push((rest.split_off_mut(..count).unwrap_or_default(), start, part, ends, base));
+        base += count as u32;
     }
+    work.into_par_iter().with_min_len(16).for_each(|(order, start, part, ends, base)| {
+        order.copy_from_slice(&part);
+        start.iter_mut().zip(ends).for_each(|(start, end)| *start = base + end);
+    });
     (order, start)
 }
 

@@ -31,8 +31,9 @@ impl Hats {
     #[inline(always)]
     pub fn new([(i, fx), (j, fy), (k, fz)]: [(u32, f64); 3]) -> Self {
         let xy = [(1.0 - fx) * (1.0 - fy), fx * (1.0 - fy), (1.0 - fx) * fy, fx * fy];
-        let (low, high) = (xy.map(|w| w * (1.0 - fz)), xy.map(|w| w * fz));
-        let weight = [low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]];
+        let (low, high) = (1.0 - fz, fz);
+        let [a, b, c, d] = xy;
+        let weight = [a * low, b * low, c * low, d * low, a * high, b * high, c * high, d * high];
         Self { place: ((k * 10 + j) * 10 + i) as usize, weight }
     }
 

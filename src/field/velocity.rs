@@ -160,8 +160,9 @@ impl<T: Value, const N: usize> FacePatch<T, N> {
 
     #[inline(always)]
     fn along(&self, axis: usize, at: &[[(u32, T::At); 2]; 3]) -> T {
-        let pick = [0, 1, 2].map(|a| at[a][(a != axis) as usize]);
-        self.component(axis, pick.map(|p| p.0), pick.map(|p| p.1))
+        let [x, y, z] =
+            [at[0][(axis != 0) as usize], at[1][(axis != 1) as usize], at[2][(axis != 2) as usize]];
+        self.component(axis, [x.0, y.0, z.0], [x.1, y.1, z.1])
     }
 }
 
@@ -257,8 +258,10 @@ impl<const N: usize> FacePatch<f32, N> {
     fn components(&self, axis: usize, index: &[[[u32; LANES]; 2]; 3], part: &[[Lanes; 2]; 3]) -> Lanes {
         let mut u = [0.0; LANES];
         for (l, u) in u.iter_mut().enumerate() {
-            let at = [0, 1, 2].map(|a| index[a][(a != axis) as usize][l]);
-            *u = self.component(axis, at, [0, 1, 2].map(|a| part[a][(a != axis) as usize][l]));
+            // Written out: a closure over an array is a call in builds that do not look across units of code.
+            let [i, j, k] = [(axis != 0) as usize, (axis != 1) as usize, (axis != 2) as usize];
+            let at = [index[0][i][l], index[1][j][l], index[2][k][l]];
+            *u = self.component(axis, at, [part[0][i][l], part[1][j][l], part[2][k][l]]);
         }
         u
     }

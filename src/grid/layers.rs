@@ -136,7 +136,8 @@ impl Rows {
                     let side = SIDE as i32;
                     let within = (x | y | z) & !(side - 1) == 0;
                     let own = || t * tiles.volume() + ((z * side + y) * side + x) as usize;
-                    let place = if within && z < tiles.depth() as i32 { Some(own()) } else { tiles.near(t, x, y, z) };
+                    let place =
+                        if within && z < tiles.depth() as i32 { Some(own()) } else { tiles.near(t, x, y, z) };
                     out.extend(place.map(|p| (p, [dx, dy, dz])));
                 }
             }

@@ -194,7 +194,8 @@ impl Tiles {
     pub fn split(&self, cell: [i32; 3]) -> ([i32; 3], usize) {
         let s = SIDE as i32;
         // A division by a number that only the program's run tells would cost more than all the rest.
-        let (layer, z) = if self.is_flat() { (cell[2], 0) } else { (cell[2].div_euclid(s), cell[2].rem_euclid(s)) };
+        let (layer, z) =
+            if self.is_flat() { (cell[2], 0) } else { (cell[2].div_euclid(s), cell[2].rem_euclid(s)) };
         let tile = [cell[0].div_euclid(s), cell[1].div_euclid(s), layer];
         (tile, ((z * s + cell[1].rem_euclid(s)) * s + cell[0].rem_euclid(s)) as usize)
     }

@@ -319,7 +319,8 @@ impl Liquid for Mac {
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, u, known, 2)?;
         }
-        self.before = self.next.grid.velocity.clone();
+        let copy = |u: &Vec<f64>| u.par_iter().copied().collect();
+        self.before = self.next.grid.velocity.each_ref().map(copy);
         Ok(())
     }
 

@@ -46,12 +46,12 @@ impl Transfer {
 }
 
 /// Weighted velocities and weights of one tile and one cell round it, for three axes.
-type Blocks = [Block<2>; 3];
+type Blocks = Vec<Block<2>>;
 
 /// Velocity of the faces from the particles for which `takes_part` holds. Returns which faces got one.
 pub fn particles_to_grid(grid: &mut MacGrid, particles: &Particles, takes_part: &[bool]) -> [Vec<u8>; 3] {
     let tiles = &grid.tiles;
-    let blocks: Vec<Option<Box<Blocks>>> =
+    let blocks: Vec<Option<Blocks>> =
         (0..tiles.len()).into_par_iter().map(|t| scatter_tile(tiles, particles, takes_part, t)).collect();
     let mut known: [Vec<u8>; 3] = std::array::from_fn(|_| tiles.field(0));
     for (axis, (velocity, known)) in grid.velocity.iter_mut().zip(&mut known).enumerate().take(tiles.axes()) {
@@ -69,19 +69,21 @@ pub fn particles_to_grid(grid: &mut MacGrid, particles: &Particles, takes_part: 
     known
 }
 
-fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: usize) -> Option<Box<Blocks>> {
+fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: usize) -> Option<Blocks> {
     let range = particles.of_tile(tiles, t);
     if !takes_part[range.clone()].contains(&true) {
         return None;
     }
     let (flat, h) = (tiles.is_flat(), tiles.h());
-    let mut blocks: Box<Blocks> = Box::new([[[0.0; 2]; 1000]; 3]);
+    let mut blocks: Blocks = vec![[[0.0; 2]; 1000]; tiles.axes()];
     let base = tiles.base_point(t);
     for p in range.filter(|p| takes_part[*p]) {
         let (g, v) = (tiles.to_grid(&particles.position[p]), &particles.velocity[p]);
         let at = between(&(g - base), flat);
         for (axis, block) in blocks.iter_mut().enumerate().take(tiles.axes()) {
-            let (here, v) = ([0, 1, 2].map(|a| at[a][(a != axis) as usize]), v[axis]);
+            let v = v[axis];
+            let here =
+                [at[0][(axis != 0) as usize], at[1][(axis != 1) as usize], at[2][(axis != 2) as usize]];
             let hats = Hats::new(here);
             match particles.affine.get(p) {
                 None => hats.add(block, |_| [v, 1.0]),
