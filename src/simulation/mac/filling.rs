@@ -6,7 +6,7 @@
 
 use super::{Mac, State};
 use crate::error::{Error, Result};
-use crate::field::Solids;
+use crate::field::{Particles, Solids};
 use crate::grid::{Order, Patch, SIDE, Tiles, redistance_where};
 use crate::math::{Aabb, Vec3};
 use crate::simulation::liquid::Step;
@@ -91,6 +91,10 @@ impl Mac {
             ..newcomers
         };
         self.add_particles(newcomers)?;
+        if let Some(markers) = self.options.markers {
+            self.next.particles = Particles::default();
+            self.fill_tracked(solids, volumes, markers)?;
+        }
         self.start_velocity(&velocity);
         self.next.carry = self.next.grid.velocity.clone();
         let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));
