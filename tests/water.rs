@@ -444,3 +444,77 @@ fn a_box_at_any_angle_carries_its_water_along() {
         assert!(wrong < most * all, "{path}: {}", wrong / all);
     }
 }
+
+/// A tank 24 cells long with a block of water, whose surface something carries.
+fn tracked(surface: &str, block: [f64; 2]) -> Simulation {
+    let [length, height] = block;
+    simulation(&format!(
+        r#"{{"meniscus": 1, "frames": [1, 100], "fps": 50, "domain": {{"min": [0,0,0], "max": [0.48, 0.32, 0.16]}},
+            "resolution": {{"cell": 0.02}}, "simulator": {{"surface": "{surface}", "transfer": "maccormack"}},
+            "initial": [{{"shape": {{"box": {{"min": [0,0,0], "max": [{length}, {height}, 0.16]}}}}}}]}}"#
+    ))
+}
+
+#[test]
+fn still_water_does_not_move_a_level_set() {
+    for surface in ["level_set", "particle_level_set"] {
+        let mut sim = tracked(surface, [0.48, 0.147]);
+        let before = sim.cell_fields().distance.to_vec();
+        let end = run(&mut sim, 100);
+        let after = sim.cell_fields().distance;
+        let moved = before.iter().zip(after).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        assert!(before.len() == after.len() && moved < 1e-6 * 0.02, "{surface}: {} cells", moved / 0.02);
+        // What is left is the tolerance of the pressure solve, 1e-6 of g·dt.
+        assert!(end.max_speed < 1e-6 && end.particles == 0, "{surface}: {} m/s", end.max_speed);
+    }
+}
+
+#[test]
+fn a_dam_breaks_with_any_surface() {
+    let front = |sim: &mut Simulation| {
+        let mesh = sim.surface().expect("a surface");
+        mesh.positions.iter().filter(|x| x.y > 0.002).map(|x| x.x).fold(0.0, f64::max)
+    };
+    let mut of_particles = tracked("particles", [0.16, 0.24]);
+    run(&mut of_particles, 9);
+    let reached = front(&mut of_particles);
+    assert!(reached > 0.3, "{reached}");
+    for surface in ["level_set", "particle_level_set"] {
+        let mut sim = tracked(surface, [0.16, 0.24]);
+        let start = run(&mut sim, 5);
+        let (saved, mut again) = (sim.save(), tracked(surface, [0.16, 0.24]));
+        again.load(&saved).expect("the state");
+        let end = run(&mut sim, 4);
+        run(&mut again, 4);
+        assert!(sim.save() == again.save(), "{surface}: what is taken up again goes on to the bit");
+        assert!(end.volume_error().abs() < 0.01, "{surface}: {}", end.volume_error());
+        assert!(start.max_speed > 1.0 && end.particles == 0);
+        // Two cells: the tongue is thinner than a cell, which a level set cuts off.
+        let own = front(&mut sim);
+        assert!((own - reached).abs() < 0.04, "{surface}: {own} m, particles {reached} m");
+    }
+}
+
+#[test]
+fn a_level_set_says_what_it_cannot_do() {
+    let refused = |simulator: &str| {
+        let scene = format!(
+            r#"{{"meniscus": 1, "frames": [1, 2], "domain": {{"min": [0,0,0], "max": [1,1,1]}},
+                "resolution": {{"cell": 0.1}}, "simulator": {simulator},
+                "initial": [{{"shape": {{"box": {{"min": [0,0,0], "max": [1, 0.5, 1]}}}}}}]}}"#
+        );
+        let scene = Scene::from_json(&scene).expect("a scene");
+        let made = Simulation::new(&scene, &|_| unreachable!("no meshes"), &Settings::default());
+        made.err().expect("a refusal").to_string()
+    };
+    let pairs = [
+        (r#"{"surface": "level_set"}"#, "maccormack"),
+        (r#"{"surface": "particle_level_set", "transfer": "apic"}"#, "maccormack"),
+        (r#"{"surface": "level_set", "transfer": "maccormack", "narrow_band": 4}"#, "narrow_band"),
+        (r#"{"surface": "level_set", "transfer": "maccormack", "type": "bcc"}"#, "bcc"),
+    ];
+    for (simulator, word) in pairs {
+        let message = refused(simulator);
+        assert!(message.contains("simulator.surface") && message.contains(word), "{message}");
+    }
+}

@@ -7,7 +7,7 @@
 //! carries from its sources is a row of numbers a particle, described by [`Columns`](super::Columns).
 
 use crate::error::{Error, Result};
-use crate::grid::{NONE, Tiles};
+use crate::grid::{NONE, SIDE, Tiles};
 use crate::math::Vec3;
 use rayon::prelude::*;
 
@@ -42,11 +42,18 @@ pub struct TileBox {
 }
 
 impl TileBox {
-    fn add(&mut self, low: &[i32; 3], high: &[i32; 3]) {
-        for a in 0..3 {
-            self.low[a] = self.low[a].min(low[a]);
-            self.high[a] = self.high[a].max(high[a]);
-        }
+    /// One box a tile, each round all those of its tile, in the order of the tiles.
+    pub fn merged(mut boxes: Vec<Self>) -> Vec<Self> {
+        boxes.sort_by_key(|b| (b.tile[2], b.tile[1], b.tile[0]));
+        boxes.dedup_by(|later, kept| {
+            let same = later.tile == kept.tile;
+            for a in (0..3).filter(|_| same) {
+                kept.low[a] = kept.low[a].min(later.low[a]);
+                kept.high[a] = kept.high[a].max(later.high[a]);
+            }
+            same
+        });
+        boxes
     }
 }
 
@@ -107,28 +114,30 @@ impl Particles {
 
     /// Sort by (cell, id) of the given grid. Every particle must lie in an existing tile.
     pub fn sort(&mut self, tiles: &Tiles) -> Result<()> {
-        let parts = order_by_tile(tiles, &self.position, &self.id, |_| true)?;
+        const CHUNK: usize = 8192;
+        let of_chunk = |(n, chunk): (usize, &[Vec3])| {
+            let mut runs = Runs::new(tiles);
+            chunk.iter().enumerate().for_each(|(i, x)| runs.add(n * CHUNK + i, x, 0));
+            runs.found
+        };
+        let found: Vec<Vec<Run>> = self.position.par_chunks(CHUNK).enumerate().map(of_chunk).collect();
+        let parts = order_by_tile(tiles, &self.position, &self.id, found)?;
         self.arrange(tiles, parts);
         Ok(())
     }
 
-    /// The same particles at other positions, sorted on the given grid; those that do not stay are left out.
-    pub fn moved(
-        &self,
-        tiles: &Tiles,
-        position: &[Vec3],
-        velocity: impl Fn(usize) -> Vec3 + Sync,
-        stays: impl Fn(usize) -> bool + Sync,
-    ) -> Result<Self> {
-        let parts = order_by_tile(tiles, position, &self.id, stays)?;
+    /// The particles of some runs at other positions, sorted on the given grid. Runs are in the order of their particles.
+    pub fn moved(&self, tiles: &Tiles, runs: Vec<Vec<Run>>, position: Vec<Vec3>) -> Result<Self> {
+        let parts = order_by_tile(tiles, &position, &self.id, runs)?;
         let (order, start) = joined(tiles, parts);
-        Ok(self.gathered(&order, start, |p| position[p], velocity))
+        Ok(self.gathered(&order, start, position))
     }
 
     /// Bring the particles into the order told for each tile, with the end of each of its cells in that.
     fn arrange(&mut self, tiles: &Tiles, parts: Vec<TileOrder>) {
         let (order, start) = joined(tiles, parts);
-        *self = self.gathered(&order, start, |p| self.position[p], |p| self.velocity[p]);
+        let position = std::mem::take(&mut self.position);
+        *self = self.gathered(&order, start, position);
     }
 
     /// Drop the sorted particles that `keep` does not name and put those behind them, which were pushed in the
@@ -163,29 +172,23 @@ impl Particles {
         Ok(())
     }
 
-    /// The particles in another order, with positions and velocities by their old numbers.
-    fn gathered(
-        &self,
-        order: &[u32],
-        start: Vec<u32>,
-        position: impl Fn(usize) -> Vec3 + Sync,
-        velocity: impl Fn(usize) -> Vec3 + Sync,
-    ) -> Self {
-        fn pick<T: Send>(order: &[u32], from: impl Fn(usize) -> T + Sync) -> Vec<T> {
-            order.par_iter().with_min_len(4096).map(|&i| from(i as usize)).collect()
-        }
+    /// The particles in another order, with positions by their old numbers.
+    fn gathered(&self, order: &[u32], start: Vec<u32>, position: Vec<Vec3>) -> Self {
         // What some particles have all have.
         fn part<T: Copy + Send + Sync>(order: &[u32], from: &[T]) -> Vec<T> {
-            if from.is_empty() { Vec::new() } else { pick(order, |i| from[i]) }
+            let order = if from.is_empty() { &[] } else { order };
+            order.par_iter().with_min_len(4096).map(|&i| from[i as usize]).collect()
         }
+        let places = part(order, &position);
+        drop(position);
         let mut carried = vec![0.0; self.stride * order.len()];
         if self.stride > 0 {
             let rows = carried.par_chunks_mut(self.stride).zip(order).with_min_len(4096);
             rows.for_each(|(row, i)| row.copy_from_slice(self.row(*i as usize)));
         }
         Self {
-            position: pick(order, position),
-            velocity: pick(order, velocity),
+            position: places,
+            velocity: part(order, &self.velocity),
             id: part(order, &self.id),
             volume: part(order, &self.volume),
             affine: part(order, &self.affine),
@@ -197,45 +200,67 @@ impl Particles {
     }
 }
 
-/// The boxes of the cells that hold points for which `counts` holds, one a tile, in the order of the tiles.
-pub fn occupied(tiles: &Tiles, points: &[Vec3], counts: impl Fn(usize) -> bool + Sync) -> Vec<TileBox> {
-    // Neighbours in the list are neighbours in space, so a chunk meets few tiles.
-    const CHUNK: usize = 2048;
-    let of_chunk = |n: usize| {
-        let mut found: Vec<TileBox> = Vec::new();
-        for p in (n * CHUNK..((n + 1) * CHUNK).min(points.len())).filter(|p| counts(*p)) {
-            let cell = tiles.cell_at(&points[p]);
-            let tile = tiles.split(cell).0;
-            match found.iter_mut().rev().find(|b| b.tile == tile) {
-                Some(known) => known.add(&cell, &cell),
-                None => found.push(TileBox { tile, low: cell, high: cell }),
-            }
-        }
-        found
-    };
-    let chunks = points.len().div_ceil(CHUNK);
-    let found: Vec<Vec<TileBox>> = (0..chunks).into_par_iter().map(of_chunk).collect();
-    let mut boxes = found.concat();
-    boxes.sort_by_key(|b| (b.tile[2], b.tile[1], b.tile[0]));
-    boxes.dedup_by(|later, kept| {
-        let same = later.tile == kept.tile;
-        if same {
-            kept.add(&later.low, &later.high);
-        }
-        same
-    });
-    boxes
-}
-
 /// The particles of a tile in their order, and where each of its cells ends in that.
 type TileOrder = (Vec<u32>, Vec<u32>);
 
 /// Particles of one tile that follow each other in a list: their numbers and the cells of the tile they are in.
-#[derive(Default)]
-struct Run {
-    tile: u32,
+#[derive(Debug, Default)]
+pub struct Run {
+    coord: [i32; 3],
     numbers: Vec<u32>,
     cells: Vec<u16>,
+    /// For particles of either kind, a bit for each layer of cells across x, y and z that holds one.
+    layers: [[u8; 3]; 2],
+}
+
+impl Run {
+    /// The box of the cells that hold particles of a kind, if there are any.
+    pub fn occupied(&self, tiles: &Tiles, kind: usize) -> Option<TileBox> {
+        let size = [SIDE as i32, SIDE as i32, tiles.depth() as i32];
+        let (bits, base): (_, [i32; 3]) =
+            (self.layers[kind], std::array::from_fn(|a| self.coord[a] * size[a]));
+        let low = std::array::from_fn(|a| base[a] + bits[a].trailing_zeros() as i32);
+        let high = std::array::from_fn(|a| base[a] + 7 - bits[a].leading_zeros() as i32);
+        (bits != [0; 3]).then_some(TileBox { tile: self.coord, low, high })
+    }
+}
+
+/// Puts particles that follow each other into runs. Neighbours in the list are neighbours in space, so they meet few tiles.
+pub struct Runs<'a> {
+    tiles: &'a Tiles,
+    found: Vec<Run>,
+    last: usize,
+}
+
+impl<'a> Runs<'a> {
+    /// None yet. Of the grid only the lattice of its cells counts, not which tiles exist.
+    pub fn new(tiles: &'a Tiles) -> Self {
+        Self { tiles, found: Vec::new(), last: 0 }
+    }
+
+    /// Add the particle with a number, which is at x; its kind is 0 or 1.
+    #[inline]
+    pub fn add(&mut self, number: usize, x: &Vec3, kind: usize) {
+        let (coord, local) = self.tiles.split(self.tiles.cell_at(x));
+        if self.found.get(self.last).is_none_or(|run| run.coord != coord) {
+            let known = self.found.iter().rposition(|run| run.coord == coord);
+            self.last = known.unwrap_or(self.found.len());
+            if known.is_none() {
+                self.found.push(Run { coord, ..Run::default() });
+            }
+        }
+        let run = &mut self.found[self.last];
+        run.numbers.push(number as u32);
+        run.cells.push(local as u16);
+        let layers = &mut run.layers[kind];
+        layers[0] |= 1 << (local % SIDE);
+        layers[1] |= 1 << (local / SIDE % SIDE);
+        layers[2] |= 1 << (local / (SIDE * SIDE));
+    }
+
+    pub fn done(self) -> Vec<Run> {
+        self.found
+    }
 }
 
 /// Finds the places of points that lie near each other: most share their tile, which then need not be looked up.
@@ -272,28 +297,26 @@ fn left(id: u64, x: &Vec3) -> Error {
     Error::diverged("particles", format!("particle {id} left the grid at {x:?}"))
 }
 
-/// The order of the points that stay, by cell and id.
-fn order_by_tile(
-    tiles: &Tiles,
-    points: &[Vec3],
-    id: &[u64],
-    stays: impl Fn(usize) -> bool + Sync,
-) -> Result<Vec<TileOrder>> {
-    let (v, runs) = (tiles.volume(), runs_by_tile(tiles, points, stays));
-    // Those without a tile come last.
-    if let Some(lost) = runs.last().filter(|run| run.tile == NONE) {
+/// The order of the points in some runs by cell and id.
+fn order_by_tile(tiles: &Tiles, points: &[Vec3], id: &[u64], runs: Vec<Vec<Run>>) -> Result<Vec<TileOrder>> {
+    let v = tiles.volume();
+    let mut runs: Vec<(u32, Run)> =
+        runs.into_iter().flatten().map(|run| (tiles.find(&run.coord), run)).collect();
+    // Stable, so pieces of a tile stay in the order of the list. Those without a tile come last.
+    runs.sort_by_key(|run| run.0);
+    if let Some((_, lost)) = runs.last().filter(|run| run.0 == NONE) {
         let p = lost.numbers[0] as usize;
         return Err(left(id[p], &points[p]));
     }
     let of_tile = |t: usize| {
-        let first = |tile: usize| runs.partition_point(|run| (run.tile as usize) < tile);
+        let first = |tile: usize| runs.partition_point(|run| (run.0 as usize) < tile);
         let runs = &runs[first(t)..first(t + 1)];
-        let cells = || runs.iter().flat_map(|run| run.cells.iter().map(|c| *c as usize));
+        let cells = || runs.iter().flat_map(|(_, run)| run.cells.iter().map(|c| *c as usize));
         let mut next = vec![0u32; v + 1];
         cells().for_each(|c| next[c + 1] += 1);
         (0..v).for_each(|c| next[c + 1] += next[c]);
         let mut order = vec![0u32; next[v] as usize];
-        let numbers = runs.iter().flat_map(|run| run.numbers.iter().copied());
+        let numbers = runs.iter().flat_map(|(_, run)| run.numbers.iter().copied());
         numbers.zip(cells()).for_each(|(i, c)| {
             order[next[c] as usize] = i;
             next[c] += 1;
@@ -307,45 +330,19 @@ fn order_by_tile(
 
 /// The whole order, and where each cell begins in it.
 fn joined(tiles: &Tiles, parts: Vec<TileOrder>) -> (Vec<u32>, Vec<u32>) {
-    let total = parts.iter().map(|(part, _)| part.len()).sum();
-    let (mut start, mut order) = (Vec::with_capacity(tiles.cells() + 1), Vec::with_capacity(total));
-    start.push(0);
-    for (part, ends) in parts {
-        let base = order.len() as u32;
-        start.extend(ends.iter().map(|end| base + end));
-        order.extend(part);
+    let mut order = vec![0; parts.iter().map(|(part, _)| part.len()).sum()];
+    let mut start = vec![0; tiles.cells() + 1];
+    let (mut rest, mut base, mut work) = (&mut order[..], 0, Vec::with_capacity(parts.len()));
+    for ((part, ends), start) in parts.into_iter().zip(start[1..].chunks_mut(tiles.volume())) {
+        let count = part.len();
+        work.push((rest.split_off_mut(..count).unwrap_or_default(), start, part, ends, base));
+        base += count as u32;
     }
+    work.into_par_iter().with_min_len(16).for_each(|(order, start, part, ends, base)| {
+        order.copy_from_slice(&part);
+        start.iter_mut().zip(ends).for_each(|(start, end)| *start = base + end);
+    });
     (order, start)
-}
-
-/// The points of each tile in the order of the list, in pieces ordered by tile and by where in the list they come from.
-fn runs_by_tile(tiles: &Tiles, points: &[Vec3], stays: impl Fn(usize) -> bool + Sync) -> Vec<Run> {
-    const CHUNK: usize = 8192;
-    let of_chunk = |(n, chunk): (usize, &[Vec3])| {
-        // Neighbours in the list are neighbours in space: a chunk meets few tiles.
-        let (mut found, mut last, mut near) = (Vec::<Run>::new(), 0, Nearby::new(tiles));
-        for (i, x) in chunk.iter().enumerate() {
-            let number = n * CHUNK + i;
-            if !stays(number) {
-                continue;
-            }
-            let (tile, local) = near.locate(x);
-            if found.get(last).is_none_or(|run| run.tile != tile) {
-                last = found.iter().rposition(|run| run.tile == tile).unwrap_or(found.len());
-                if last == found.len() {
-                    found.push(Run { tile, ..Run::default() });
-                }
-            }
-            found[last].numbers.push(number as u32);
-            found[last].cells.push(local as u16);
-        }
-        found
-    };
-    let found: Vec<Vec<Run>> = points.par_chunks(CHUNK).enumerate().map(of_chunk).collect();
-    let mut runs: Vec<Run> = found.into_iter().flatten().collect();
-    // Stable, so pieces of a tile stay in the order of the list.
-    runs.sort_by_key(|run| run.tile);
-    runs
 }
 
 /// Sort each cell of a tile by id; the cells end at `ends`. Mostly they are in order: only newcomers are not.
@@ -382,7 +379,11 @@ mod tests {
                 assert_eq!(a.velocity[i].x, a.id[i] as f64);
             }
         }
-        let boxes = occupied(&tiles, &a.position, |_| true);
+        let mut runs = Runs::new(&tiles);
+        a.position.iter().enumerate().for_each(|(p, x)| runs.add(p, x, p % 2));
+        let runs = runs.done();
+        let boxes = [0, 1].iter().flat_map(|kind| runs.iter().filter_map(|run| run.occupied(&tiles, *kind)));
+        let boxes = TileBox::merged(boxes.collect());
         assert_eq!(boxes.len(), 2);
         assert_eq!((boxes[0].low, boxes[0].high), ([0, 0, 2], [7, 7, 2]));
     }
@@ -395,8 +396,10 @@ mod tests {
         (0..500).for_each(|i| merged.push(x(i), Vec3::zeros(), i, i as f32, None));
         merged.sort(&tiles).unwrap();
         let keep: Vec<bool> = merged.id.iter().map(|i| i % 3 != 0).collect();
-        let (position, velocity) = (merged.position.clone(), merged.velocity.clone());
-        let mut sorted = merged.moved(&tiles, &position, |p| velocity[p], |p| keep[p]).unwrap();
+        let mut runs = Runs::new(&tiles);
+        (0..500).filter(|p| keep[*p]).for_each(|p| runs.add(p, &merged.position[p], 0));
+        let stay = merged.moved(&tiles, vec![runs.done()], merged.position.clone());
+        let mut sorted = stay.unwrap();
         let mut newcomers: Vec<u64> = (500..600).collect();
         let place = |i: &u64| tiles.locate(tiles.cell_at(&x(*i))).unwrap();
         newcomers.sort_by_key(place);

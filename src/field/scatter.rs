@@ -5,41 +5,56 @@
 
 use super::Particles;
 use crate::grid::{Halo, NONE, SIDE, Tiles};
-use crate::math::Vec3;
+use crate::math::{Number, Two, Vec3};
 use rayon::prelude::*;
 
 /// Sums of a tile and one cell round it, N numbers a place.
 pub type Block<const N: usize> = [[f64; N]; 1000];
 
-/// Add `value(corner)` weighted by hats to the places round a point; corner c lies c&1, c>>1&1, c>>2
-/// cells above the lowest. `x` is in cells from the tile's lower corner and from the place of index 0,
-/// which on a grid one cell thick is 0 along z.
-#[inline]
-pub fn add_hats<const N: usize>(
-    block: &mut Block<N>,
-    x: &Vec3,
-    flat: bool,
-    value: impl Fn(usize) -> [f64; N],
-) {
-    // Shifted by one cell the coordinates are positive, and truncation is the floor.
-    let split = |v: f64| {
-        let i = (v + 1.0) as i32;
-        (i as usize, v + 1.0 - i as f64)
-    };
-    let ([(i, fx), (j, fy), (k, fz)], count) = match flat {
-        true => ([split(x.x), split(x.y), (1, 0.0)], 4),
-        false => ([split(x.x), split(x.y), split(x.z)], 8),
-    };
-    let place = (k * 10 + j) * 10 + i;
-    // On a grid one cell thick the last layer is never reached, but must exist.
-    let part = &mut block[place..place + 112];
-    let (wx, wy, wz) = ([1.0 - fx, fx], [1.0 - fy, fy], [1.0 - fz, fz]);
-    for c in 0..count {
-        let (dx, dy, dz) = (c & 1, c >> 1 & 1, c >> 2);
-        let (w, v) = (wx[dx] * wy[dy] * wz[dz], value(c));
-        let sum = &mut part[dz * 100 + dy * 10 + dx];
-        for n in 0..N {
-            sum[n] += w * v[n];
+/// The hats of eight places at a point: where the lowest lies in a block, and the weight of each, the first index along x.
+pub struct Hats {
+    place: usize,
+    weight: [f64; 8],
+}
+
+/// Where a point in a tile lies between places at integers and at halves along each axis: the place below in a block, and
+/// the share of the way to the next. `x` is in cells from the tile's lower corner; a grid one cell thick has one layer.
+#[inline(always)]
+pub fn between(x: &Vec3, flat: bool) -> [[(u32, f64); 2]; 3] {
+    // Shifted by one cell, which a block reaches beyond its tile.
+    let at = |v: f64| (v + 1.0).split([0.0, 8.999999]);
+    let along = |a: usize| [at(x[a]), at(x[a] - 0.5)];
+    [along(0), along(1), if flat { [(1, 0.0); 2] } else { along(2) }]
+}
+
+impl Hats {
+    #[inline(always)]
+    pub fn new([(i, fx), (j, fy), (k, fz)]: [(u32, f64); 3]) -> Self {
+        let xy = [(1.0 - fx) * (1.0 - fy), fx * (1.0 - fy), (1.0 - fx) * fy, fx * fy];
+        let (low, high) = (1.0 - fz, fz);
+        let [a, b, c, d] = xy;
+        let weight = [a * low, b * low, c * low, d * low, a * high, b * high, c * high, d * high];
+        Self { place: ((k * 10 + j) * 10 + i) as usize, weight }
+    }
+
+    /// Add `value(corner)` by the weights; corner c lies c&1, c>>1&1, c>>2 cells above the lowest.
+    #[inline(always)]
+    pub fn add(&self, block: &mut Block<2>, value: impl Fn(usize) -> [f64; 2]) {
+        let part = &mut block[self.place..self.place + 112];
+        for (c, w) in self.weight.iter().enumerate() {
+            let sum = &mut part[(c >> 2) * 100 + (c >> 1 & 1) * 10 + (c & 1)];
+            *sum = Two::new(*sum).plus(Two::new(value(c)).times(*w)).get();
+        }
+    }
+
+    /// Add one number by the weights.
+    #[inline(always)]
+    fn add_one(&self, block: &mut Block<1>, value: f64) {
+        let part = &mut block[self.place..self.place + 112];
+        for (c, w) in self.weight.chunks_exact(2).enumerate() {
+            let at = (c >> 1) * 100 + (c & 1) * 10;
+            let sum = Two::new([part[at][0], part[at + 1][0]]).plus(Two::new([w[0], w[1]]).times(value));
+            [part[at][0], part[at + 1][0]] = sum.get();
         }
     }
 }
@@ -83,18 +98,17 @@ pub fn gather_blocks<'a, const N: usize>(
 
 /// Volume of the particles round each cell centre, weighted by hats of one cell, m³.
 pub fn volume_at_centres(tiles: &Tiles, particles: &Particles) -> Vec<f64> {
-    let middle = Vec3::new(0.5, 0.5, if tiles.is_flat() { 0.0 } else { 0.5 });
     let scatter = |t: usize| {
         let range = particles.of_tile(tiles, t);
         if range.is_empty() {
             return None;
         }
         let mut block: Box<Block<1>> = Box::new([[0.0]; 1000]);
-        let base = tiles.base_point(t) + middle;
+        let base = tiles.base_point(t);
         for p in range {
             let x = tiles.to_grid(&particles.position[p]) - base;
-            let volume = particles.volume[p] as f64;
-            add_hats(&mut block, &x, tiles.is_flat(), |_| [volume]);
+            let [[_, x], [_, y], [_, z]] = between(&x, tiles.is_flat());
+            Hats::new([x, y, z]).add_one(&mut block, particles.volume[p] as f64);
         }
         Some(block)
     };

@@ -158,6 +158,17 @@ impl Solids {
         (0..3).any(|a| (!self.closed[a][0] && x[a] < b.lo[a]) || (!self.closed[a][1] && x[a] > b.hi[a]))
     }
 
+    /// How far a point lies beyond the open sides of the domain, m; negative within, −∞ if none is open.
+    pub fn beyond_open_sides(&self, x: &Vec3) -> f64 {
+        let Some(b) = self.domain else { return f64::NEG_INFINITY };
+        let beyond = |a: usize| {
+            let low = if self.closed[a][0] { f64::NEG_INFINITY } else { b.lo[a] - x[a] };
+            let high = if self.closed[a][1] { f64::NEG_INFINITY } else { x[a] - b.hi[a] };
+            low.max(high)
+        };
+        beyond(0).max(beyond(1)).max(beyond(2))
+    }
+
     /// The nearest solid of those wanted and its distance, if that is less than `limit`.
     fn nearest_of(&self, x: &Vec3, limit: f64, wanted: impl Fn(&Solid) -> bool) -> (f64, Option<&Solid>) {
         let (d, placed) = self.nearest_placed(x, limit, |p| wanted(&p.solid));

@@ -11,8 +11,7 @@
 //! ```
 
 use crate::grid::{MAX_MARGIN, NONE, SIDE, Tiles};
-use crate::math::Vec3;
-use std::ops::{Add, Mul, Sub};
+use crate::math::{Four, Number, Two, Vec3, trilinear};
 
 /// Where the faces of an axis sit in a cell, in cells; z does not count on a grid one cell thick.
 #[inline]
@@ -25,89 +24,40 @@ pub fn face_offset(axis: usize, flat: bool) -> Vec3 {
     offset
 }
 
-/// A number that a patch can hold.
-pub trait Number:
-    Copy + Default + Send + Sync + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
-{
-    const HALF: Self;
-    fn of(v: f64) -> Self;
-    fn to(self) -> f64;
-    fn within(self, low: Self, high: Self) -> Self;
-    /// The integer part of a number that is not negative, and the rest.
-    fn split(self) -> (usize, Self);
-}
-
-impl Number for f32 {
-    const HALF: f32 = 0.5;
-    #[inline]
-    fn of(v: f64) -> f32 {
-        v as f32
-    }
-    #[inline]
-    fn to(self) -> f64 {
-        self as f64
-    }
-    #[inline]
-    fn within(self, low: f32, high: f32) -> f32 {
-        self.max(low).min(high)
-    }
-    #[inline]
-    fn split(self) -> (usize, f32) {
-        let i = self as i32;
-        (i as usize, self - i as f32)
-    }
-}
-
-impl Number for f64 {
-    const HALF: f64 = 0.5;
-    #[inline]
-    fn of(v: f64) -> f64 {
-        v
-    }
-    #[inline]
-    fn to(self) -> f64 {
-        self
-    }
-    #[inline]
-    fn within(self, low: f64, high: f64) -> f64 {
-        self.max(low).min(high)
-    }
-    #[inline]
-    fn split(self) -> (usize, f64) {
-        let i = self as i32;
-        (i as usize, self - i as f64)
-    }
-}
-
 /// What a patch holds at a place: a number, or two that are interpolated side by side.
 pub trait Value: Copy + Default + Send + Sync {
     /// Positions and shares.
     type At: Number;
-    /// From this to another by a share of the way.
-    fn mix(self, other: Self, share: Self::At) -> Self;
+    /// Trilinear interpolation of the corners of a cell, the first index along x. Along x last: neighbours along x lie
+    /// side by side in memory, so that the arithmetic of both is done at once.
+    fn trilinear(corners: [Self; 8], shares: [Self::At; 3]) -> Self;
 }
 
 impl Value for f32 {
     type At = f32;
-    #[inline]
-    fn mix(self, other: f32, share: f32) -> f32 {
-        self + (other - self) * share
+    #[inline(always)]
+    fn trilinear(c: [f32; 8], [fx, fy, fz]: [f32; 3]) -> f32 {
+        let z = Four::new([c[0], c[1], c[2], c[3]]).mix(Four::new([c[4], c[5], c[6], c[7]]), fz);
+        let [a, b] = z.mix(z.later(), fy).first();
+        a + (b - a) * fx
     }
 }
 
 impl Value for f64 {
     type At = f64;
-    #[inline]
-    fn mix(self, other: f64, share: f64) -> f64 {
-        self + (other - self) * share
+    #[inline(always)]
+    fn trilinear(corners: [f64; 8], shares: [f64; 3]) -> f64 {
+        trilinear(corners, shares)
     }
 }
 
 impl Value for [f64; 2] {
     type At = f64;
-    #[inline]
-    fn mix(self, other: [f64; 2], share: f64) -> [f64; 2] {
-        [self[0].mix(other[0], share), self[1].mix(other[1], share)]
+    #[inline(always)]
+    fn trilinear(c: [[f64; 2]; 8], [fx, fy, fz]: [f64; 3]) -> [f64; 2] {
+        let z = |n: usize| Two::new(c[n]).mix(Two::new(c[n + 4]), fz);
+        let y = |n: usize| z(n).mix(z(n + 2), fy);
+        y(0).mix(y(1), fx).get()
     }
 }
 
@@ -118,9 +68,8 @@ pub struct FacePatch<T: Value, const N: usize> {
     axes: usize,
     /// Position of the first cell of the blocks, in cells.
     low: Vec3,
-    /// Nothing is read outside this range of local coordinates.
-    first: T::At,
-    last: T::At,
+    /// Nothing is read outside this range of local coordinates along each axis.
+    bounds: [[T::At; 2]; 3],
 }
 
 /// What a tile and its nearest neighbours say: for the exchange with particles.
@@ -132,7 +81,7 @@ pub type TwinPatch = FacePatch<[f64; 2], 10>;
 impl<T: Value, const N: usize> Default for FacePatch<T, N> {
     fn default() -> Self {
         let data = std::array::from_fn(|_| Vec::new());
-        Self { data, axes: 0, low: Vec3::zeros(), first: T::At::default(), last: T::At::default() }
+        Self { data, axes: 0, low: Vec3::zeros(), bounds: [[T::At::default(); 2]; 3] }
     }
 }
 
@@ -163,62 +112,57 @@ impl<T: Value, const N: usize> FacePatch<T, N> {
         self.axes = tiles.axes();
         let corner = Vec3::new(coord[0] as f64, coord[1] as f64, coord[2] as f64) * SIDE as f64;
         self.low = corner.add_scalar(-(Self::MARGIN as f64));
+        // A little less than the last place, so that its upper neighbour exists as well.
+        let last = (Self::MARGIN + SIDE + margin) as f64 - 1.0 - 1e-5;
+        self.bounds = [[T::At::of((Self::MARGIN - margin) as f64), T::At::of(last)]; 3];
         if tiles.is_flat() {
             // The one layer lies at the first index of the block along z.
             self.low.z = coord[2] as f64;
+            self.bounds[2] = [T::At::default(); 2];
         }
-        self.first = T::At::of((Self::MARGIN - margin) as f64);
-        // A little less than the last place, so that its upper neighbour exists as well.
-        self.last = T::At::of((Self::MARGIN + SIDE + margin) as f64 - 1.0 - 1e-5);
         self.data.iter_mut().take(self.axes).for_each(|block| block.resize(N * N * N, T::default()));
         (tiles.around(coord), margin)
     }
 
     /// Indices and fractions of a point along each axis, for places at integers and at halves.
-    #[inline]
-    fn locate(&self, x: [T::At; 3]) -> [[(usize, T::At); 2]; 3] {
-        std::array::from_fn(|a| {
-            if a == 2 && self.axes == 2 {
-                return [(0, T::At::default()); 2];
-            }
-            let at = |offset: T::At| (x[a] - offset).within(self.first, self.last).split();
-            [at(T::At::default()), at(T::At::HALF)]
-        })
+    #[inline(always)]
+    fn locate(&self, x: [T::At; 3]) -> [[(u32, T::At); 2]; 3] {
+        std::array::from_fn(|a| [x[a].split(self.bounds[a]), (x[a] - T::At::HALF).split(self.bounds[a])])
     }
 
     /// The eight values round a place.
-    #[inline]
-    fn corners(&self, axis: usize, [x, y, z]: [usize; 3]) -> [T; 8] {
-        let place = (z * N + y) * N + x;
+    #[inline(always)]
+    fn corners(&self, axis: usize, [x, y, z]: [u32; 3]) -> [T; 8] {
+        let place = ((z * N as u32 + y) * N as u32 + x) as usize;
         // A length that is known beforehand leaves one check for all eight.
         let c = &self.data[axis][place..place + N * N + N + 2];
         [c[0], c[1], c[N], c[N + 1], c[N * N], c[N * N + 1], c[N * N + N], c[N * N + N + 1]]
     }
 
-    #[inline]
-    fn component(&self, axis: usize, at: &[[(usize, T::At); 2]; 3]) -> T {
-        let pick = |a: usize| at[a][(a != axis) as usize];
-        let [(i, fx), (j, fy), (k, fz)] = [pick(0), pick(1), pick(2)];
-        let c = self.corners(axis, [i, j, k]);
-        let low = c[0].mix(c[1], fx).mix(c[2].mix(c[3], fx), fy);
-        let high = c[4].mix(c[5], fx).mix(c[6].mix(c[7], fx), fy);
-        low.mix(high, fz)
+    #[inline(always)]
+    fn component(&self, axis: usize, at: [u32; 3], shares: [T::At; 3]) -> T {
+        T::trilinear(self.corners(axis, at), shares)
     }
 
-    #[inline]
+    #[inline(always)]
     fn local(&self, g: &Vec3) -> [T::At; 3] {
         let x = g - self.low;
         [T::At::of(x.x), T::At::of(x.y), T::At::of(x.z)]
     }
 
-    #[inline]
+    #[inline(always)]
     fn at(&self, x: [T::At; 3]) -> [T; 3] {
         let at = self.locate(x);
-        let mut u = [T::default(); 3];
-        for (axis, u) in u.iter_mut().enumerate().take(self.axes) {
-            *u = self.component(axis, &at);
-        }
-        u
+        // Axis by axis in writing, so that the compiler knows which is which.
+        let last = if self.axes == 3 { self.along(2, &at) } else { T::default() };
+        [self.along(0, &at), self.along(1, &at), last]
+    }
+
+    #[inline(always)]
+    fn along(&self, axis: usize, at: &[[(u32, T::At); 2]; 3]) -> T {
+        let [x, y, z] =
+            [at[0][(axis != 0) as usize], at[1][(axis != 1) as usize], at[2][(axis != 2) as usize]];
+        self.component(axis, [x.0, y.0, z.0], [x.1, y.1, z.1])
     }
 }
 
@@ -294,39 +238,36 @@ const LANES: usize = 4;
 type Lanes = [f32; LANES];
 
 impl<const N: usize> FacePatch<f32, N> {
-    /// Velocity at four points, the same bits as one by one.
-    #[inline]
+    /// Velocity at four points, the same bits as one by one: all are located at once.
+    #[inline(always)]
     fn at_lanes(&self, x: &[Lanes; 3]) -> [Lanes; 3] {
-        let (mut index, mut part) = ([[[0i32; LANES]; 2]; 3], [[[0.0f32; LANES]; 2]; 3]);
-        for a in 0..self.axes {
+        let (mut index, mut part) = ([[[0u32; LANES]; 2]; 3], [[[0.0f32; LANES]; 2]; 3]);
+        for a in 0..3 {
             for (o, offset) in [0.0, 0.5].into_iter().enumerate() {
                 for l in 0..LANES {
-                    let at = (x[a][l] - offset).max(self.first).min(self.last);
-                    index[a][o][l] = at as i32;
-                    part[a][o][l] = at - index[a][o][l] as f32;
+                    (index[a][o][l], part[a][o][l]) = (x[a][l] - offset).split(self.bounds[a]);
                 }
             }
         }
-        let mut u = [[0.0; LANES]; 3];
-        for (axis, u) in u.iter_mut().enumerate().take(self.axes) {
-            let [x, y, z] =
-                [0, 1, 2].map(|a| (index[a][(a != axis) as usize], part[a][(a != axis) as usize]));
-            let mut c = [[0.0f32; LANES]; 8];
-            for (l, ((x, y), z)) in x.0.iter().zip(y.0).zip(z.0).enumerate() {
-                let corners = self.corners(axis, [*x as usize, y as usize, z as usize]);
-                c.iter_mut().zip(corners).for_each(|(c, corner)| c[l] = corner);
-            }
-            let lerp = |a: &Lanes, b: &Lanes, f: &Lanes| -> Lanes {
-                std::array::from_fn(|l| a[l] + (b[l] - a[l]) * f[l])
-            };
-            let low = lerp(&lerp(&c[0], &c[1], &x.1), &lerp(&c[2], &c[3], &x.1), &y.1);
-            let high = lerp(&lerp(&c[4], &c[5], &x.1), &lerp(&c[6], &c[7], &x.1), &y.1);
-            *u = lerp(&low, &high, &z.1);
+        // Axis by axis in writing, so that the compiler knows which is which.
+        let last = if self.axes == 3 { self.components(2, &index, &part) } else { [0.0; LANES] };
+        [self.components(0, &index, &part), self.components(1, &index, &part), last]
+    }
+
+    #[inline(always)]
+    fn components(&self, axis: usize, index: &[[[u32; LANES]; 2]; 3], part: &[[Lanes; 2]; 3]) -> Lanes {
+        let mut u = [0.0; LANES];
+        for (l, u) in u.iter_mut().enumerate() {
+            // Written out: a closure over an array is a call in builds that do not look across units of code.
+            let [i, j, k] = [(axis != 0) as usize, (axis != 1) as usize, (axis != 2) as usize];
+            let at = [index[0][i][l], index[1][j][l], index[2][k][l]];
+            *u = self.component(axis, at, [part[0][i][l], part[1][j][l], part[2][k][l]]);
         }
         u
     }
 
     /// Displacements of four points, the same bits as one by one.
+    #[inline(always)]
     fn displace_lanes(&self, x: &[Lanes; 3], step: f64) -> [Lanes; 3] {
         let s = step as f32;
         let ahead = |k: &[Lanes; 3], s: f32| -> [Lanes; 3] {

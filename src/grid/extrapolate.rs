@@ -15,9 +15,9 @@
 //! known face neighbours. It works on one staggered component at a time, all in the same layout.
 //! A mask holds one byte a place, 0 where the value is unknown.
 
-use super::Patch;
 use super::layers::{Mask, Neighbour, Reach, Rows, for_each_bit, grow, grow_mean, masks};
 use super::tiles::{SIDE, Tiles};
+use super::{Patch, Side, Sides};
 use crate::error::{Error, Result};
 use crate::math::Vec3;
 use rayon::prelude::*;
@@ -271,12 +271,16 @@ pub fn wall_closing(tiles: &Tiles, phi: &[f64], solid: &[f64], overlap: f64) -> 
         <(Patch, Patch)>::default,
         |(liquid, wall), (t, ((closing, phi_here), solid_here))| {
             let is_behind = |(p, s): (&f64, &f64)| *s < 0.0 && *p >= 0.0;
+            let mut sides = Sides::default();
             if phi_here.iter().zip(solid_here).any(is_behind) {
                 liquid.load(tiles, phi, tiles.coords()[t], 1, f64::INFINITY);
-                wall.load(tiles, solid, tiles.coords()[t], 2, 0.0);
+                sides = Sides::of(liquid);
+                if !sides.all_above() {
+                    wall.load(tiles, solid, tiles.coords()[t], 2, 0.0);
+                }
             }
             for (l, (p, s)) in phi_here.iter().zip(solid_here).enumerate() {
-                let depth = match is_behind((p, s)) {
+                let depth = match is_behind((p, s)) && sides.at(l) != Side::Above {
                     true => depth_from_liquid(tiles, liquid, wall, tiles.cell(t * v + l)),
                     false => None,
                 };

@@ -5,6 +5,7 @@
 //! Places outside the block are read at its nearest border.
 
 use super::tiles::{NONE, SIDE, Tiles};
+use crate::math::{Number, trilinear};
 
 /// The widest margin a patch may have: one tile.
 pub const MAX_MARGIN: usize = SIDE;
@@ -86,41 +87,45 @@ impl Patch {
         self.data[(at(2) * self.size[1] + at(1)) * self.size[0] + at(0)]
     }
 
-    /// Lower place and fractions of the trilinear stencil at g, in cells.
-    #[inline]
-    fn stencil(&self, g: [f64; 3]) -> (usize, [usize; 3], [f64; 3]) {
-        let (mut place, mut step, mut part) = (0, [0; 3], [0.0; 3]);
-        let stride = [1, self.size[0], self.size[0] * self.size[1]];
-        for a in 0..3 {
-            let n = self.size[a];
-            if n == 1 {
-                continue;
-            }
-            let x = (g[a] - self.low[a] as f64).clamp(0.0, (n - 1) as f64);
-            let i = (x as usize).min(n - 2);
-            place += i * stride[a];
-            step[a] = stride[a];
-            part[a] = x - i as f64;
-        }
-        (place, step, part)
+    /// Lower place, steps upwards along y and z, and fractions of the trilinear stencil at g, in cells.
+    #[inline(always)]
+    fn stencil(&self, g: [f64; 3]) -> (usize, [usize; 2], [f64; 3]) {
+        let along = |a: usize| {
+            let last = self.size[a] as u32 - 1;
+            let (i, part) = (g[a] - self.low[a] as f64).split([0.0, last as f64]);
+            // The last place is the upper end of the stencil below it; along z there may be one place alone.
+            if i < last { (i as usize, part) } else { (last.saturating_sub(1) as usize, last.min(1) as f64) }
+        };
+        let [(x, fx), (y, fy), (z, fz)] = [along(0), along(1), along(2)];
+        let (row, plane) = (self.size[0], self.size[0] * self.size[1]);
+        let deep = if self.size[2] > 1 { plane } else { 0 };
+        (z * plane + y * row + x, [row, deep], [fx, fy, fz])
+    }
+
+    /// The eight values of the stencil at g, the first index along x, and the fractions.
+    #[inline(always)]
+    fn corners(&self, g: [f64; 3]) -> ([f64; 8], [f64; 3]) {
+        let (p, [row, deep], shares) = self.stencil(g);
+        let pair = |p: usize| {
+            let c = &self.data[p..p + 2];
+            [c[0], c[1]]
+        };
+        let [a, b, c, d] = [pair(p), pair(p + row), pair(p + deep), pair(p + deep + row)];
+        ([a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]], shares)
     }
 
     /// Trilinear interpolation at g, where the sample of cell (i,j,k) sits at (i,j,k).
     #[inline]
     pub fn sample(&self, g: [f64; 3]) -> f64 {
-        let (p, s, f) = self.stencil(g);
-        let line = |p: usize| self.data[p] + (self.data[p + s[0]] - self.data[p]) * f[0];
-        let face = |p: usize| line(p) + (line(p + s[1]) - line(p)) * f[1];
-        face(p) + (face(p + s[2]) - face(p)) * f[2]
+        let (corners, shares) = self.corners(g);
+        trilinear(corners, shares)
     }
 
     /// Trilinear interpolation and its gradient by cell.
     #[inline]
     pub fn sample_gradient(&self, g: [f64; 3]) -> (f64, [f64; 3]) {
-        let (p, s, f) = self.stencil(g);
-        let v = |c: usize| self.data[p + (c & 1) * s[0] + (c >> 1 & 1) * s[1] + (c >> 2) * s[2]];
+        let (c, f) = self.corners(g);
         let lerp = |a: f64, b: f64, t: f64| a + (b - a) * t;
-        let c: [f64; 8] = std::array::from_fn(v);
         let x: [f64; 4] = std::array::from_fn(|e| lerp(c[2 * e], c[2 * e + 1], f[0]));
         let dx: [f64; 4] = std::array::from_fn(|e| c[2 * e + 1] - c[2 * e]);
         let y = [lerp(x[0], x[1], f[1]), lerp(x[2], x[3], f[1])];
@@ -135,17 +140,15 @@ impl Patch {
     /// The smallest of the eight values of the stencil at g.
     #[inline]
     pub fn least(&self, g: [f64; 3]) -> f64 {
-        let (p, s, _) = self.stencil(g);
-        let v = |c: usize| self.data[p + (c & 1) * s[0] + (c >> 1 & 1) * s[1] + (c >> 2) * s[2]];
-        (0..8).map(v).fold(f64::INFINITY, f64::min)
+        // Comparisons, not `min`, which would look for what is no number.
+        self.corners(g).0.into_iter().fold(f64::INFINITY, |m, v| if v < m { v } else { m })
     }
 
     /// The smallest and the greatest of the eight values of the stencil at g.
     #[inline]
     pub fn range(&self, g: [f64; 3]) -> [f64; 2] {
-        let (p, s, _) = self.stencil(g);
-        let v = |c: usize| self.data[p + (c & 1) * s[0] + (c >> 1 & 1) * s[1] + (c >> 2) * s[2]];
-        (0..8).map(v).fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], v| [a.min(v), b.max(v)])
+        let corners = self.corners(g).0.into_iter();
+        corners.fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], v| [a.min(v), b.max(v)])
     }
 }
 

@@ -54,6 +54,11 @@ impl Sides {
         }
     }
 
+    /// Whether nothing in or round the tile is below.
+    pub fn all_above(&self) -> bool {
+        self.below == [0; SIDE]
+    }
+
     /// Whether nothing round the tile is above.
     pub fn all_below(&self) -> bool {
         self.above == [0; SIDE]
@@ -69,7 +74,8 @@ mod tests {
     #[test]
     fn the_side_of_a_cell_is_that_of_the_27_round_it() {
         for flat in [false, true] {
-            let coords = (0..27).map(|d| [d % 3 - 1, d / 3 % 3 - 1, if flat { 0 } else { d / 9 - 1 }]).collect();
+            let coords =
+                (0..27).map(|d| [d % 3 - 1, d / 3 % 3 - 1, if flat { 0 } else { d / 9 - 1 }]).collect();
             let tiles = Tiles::new(1.0, Vec3::zeros(), flat, coords);
             let wave = |[i, j, k]: [i32; 3]| (i as f64 * 0.7).sin() + (j as f64 * 0.6).cos() + 0.1 * k as f64;
             let field: Vec<f64> = (0..tiles.cells()).map(|p| wave(tiles.cell(p))).collect();
@@ -81,7 +87,8 @@ mod tests {
             for l in 0..tiles.volume() {
                 let c = tiles.cell(base + l);
                 let deep = if flat { 0 } else { 1 };
-                let around = (-deep..=deep).flat_map(|z| (-1..=1).flat_map(move |y| (-1..=1).map(move |x| [x, y, z])));
+                let around =
+                    (-deep..=deep).flat_map(|z| (-1..=1).flat_map(move |y| (-1..=1).map(move |x| [x, y, z])));
                 let values: Vec<f64> = around.map(|d| wave(std::array::from_fn(|a| c[a] + d[a]))).collect();
                 let expected = match (values.iter().any(|v| *v < 0.0), values.iter().any(|v| *v >= 0.0)) {
                     (true, true) => Side::Both,

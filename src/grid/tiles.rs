@@ -192,10 +192,12 @@ impl Tiles {
     /// The tile coordinates of a grid cell and its local place.
     #[inline]
     pub fn split(&self, cell: [i32; 3]) -> ([i32; 3], usize) {
-        let (s, d) = (SIDE as i32, self.depth as i32);
-        let tile = [cell[0].div_euclid(s), cell[1].div_euclid(s), cell[2].div_euclid(d)];
-        let local = [cell[0].rem_euclid(s), cell[1].rem_euclid(s), cell[2].rem_euclid(d)];
-        (tile, ((local[2] * s + local[1]) * s + local[0]) as usize)
+        let s = SIDE as i32;
+        // A division by a number that only the program's run tells would cost more than all the rest.
+        let (layer, z) =
+            if self.is_flat() { (cell[2], 0) } else { (cell[2].div_euclid(s), cell[2].rem_euclid(s)) };
+        let tile = [cell[0].div_euclid(s), cell[1].div_euclid(s), layer];
+        (tile, ((z * s + cell[1].rem_euclid(s)) * s + cell[0].rem_euclid(s)) as usize)
     }
 
     /// Place of a grid cell in a field, if its tile exists.
@@ -210,7 +212,8 @@ impl Tiles {
     #[inline]
     pub fn near(&self, t: usize, x: i32, y: i32, z: i32) -> Option<usize> {
         let (s, d) = (SIDE as i32, self.depth as i32);
-        let (tx, ty, tz) = (x.div_euclid(s), y.div_euclid(s), z.div_euclid(d));
+        let (tx, ty) = (x.div_euclid(s), y.div_euclid(s));
+        let tz = if self.is_flat() { z } else { z.div_euclid(s) };
         if tx.abs() > 1 || ty.abs() > 1 || tz.abs() > 1 {
             let b = self.base(t);
             return self.locate([b[0] + x, b[1] + y, b[2] + z]);
@@ -223,7 +226,10 @@ impl Tiles {
     /// Grid indices of the cell at a place of a field.
     #[inline]
     pub fn cell(&self, place: usize) -> [i32; 3] {
-        let (t, l) = (place / self.volume(), place % self.volume());
+        let (t, l) = match self.is_flat() {
+            true => (place / (SIDE * SIDE), place % (SIDE * SIDE)),
+            false => (place / (SIDE * SIDE * SIDE), place % (SIDE * SIDE * SIDE)),
+        };
         let b = self.base(t);
         [b[0] + (l % SIDE) as i32, b[1] + (l / SIDE % SIDE) as i32, b[2] + (l / (SIDE * SIDE)) as i32]
     }

@@ -3,12 +3,16 @@
 mod aabb;
 mod axes;
 pub mod elementary;
+mod lanes;
+mod number;
 mod ordered;
 mod pose;
 mod sets;
 
 pub use aabb::Aabb;
 pub use axes::principal_axes;
+pub use lanes::{Four, Two, trilinear};
+pub use number::Number;
 pub use ordered::{CHUNK, ordered_max, ordered_sum};
 pub use pose::{Motion, Pose};
 pub use sets::Sets;

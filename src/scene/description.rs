@@ -283,6 +283,8 @@ pub struct Simulator {
     /// Which simulator.
     #[serde(rename = "type")]
     pub kind: SimulatorType,
+    /// What carries the surface of the simulator `mac`.
+    pub surface: Surface,
     /// How velocity goes between particles and grid.
     pub transfer: Transfer,
     /// Share of FLIP from 0 (calm, damped) to 1 (lively, noisy), over each hundredth of a second; used by
@@ -296,7 +298,8 @@ pub struct Simulator {
     pub substeps_max: u32,
     /// Hold the volume of the liquid.
     pub volume_lock: bool,
-    /// Particles in a cell that is full; with `bcc` markers in a cell at the surface.
+    /// Particles in a cell that is full; with `bcc` and with the surface `particle_level_set` markers in a cell at the
+    /// surface.
     pub particles_per_cell: u32,
     /// Keep particles only this many cells below the surface, and let the grid alone carry deeper water; 0
     /// keeps them everywhere. Faster and smaller for deep water; particles come and go below the band.
@@ -328,6 +331,7 @@ impl Default for Simulator {
     fn default() -> Self {
         Simulator {
             kind: SimulatorType::Mac,
+            surface: Surface::Particles,
             transfer: Transfer::Flip,
             flip_blend: 0.97,
             cfl: 2.0,
@@ -371,6 +375,21 @@ pub enum SimulatorType {
     Mac,
     /// A level set over tetrahedra that are fine at the surface and wide elsewhere.
     Bcc,
+}
+
+/// What carries the surface of the simulator `mac`. Without particles the grid carries velocity: the level sets need the
+/// transfer `semi_lagrangian` or `maccormack`, and can carry neither attributes nor several liquids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Surface {
+    /// Particles carry volume; a level set held to them is the surface. Splashes, spray, thin sheets.
+    #[default]
+    Particles,
+    /// A level set corrected by markers on both sides: smooth, and sharp edges stay sharp. Drops below two cells are lost,
+    /// and their volume goes back to the surface.
+    ParticleLevelSet,
+    /// A level set alone: the smoothest and cheapest; thin parts vanish.
+    LevelSet,
 }
 
 /// How velocity goes between particles and grid.

@@ -22,7 +22,7 @@ mod water_line;
 
 pub use attribute::{AttributeValue, Attributes, Shown, is_attribute_name, is_taken};
 pub use description::{
-    Debug, Domain, Flow, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, Smoke,
+    Debug, Domain, Flow, Outputs, Resolution, Scene, Side, Sides, Simulator, SimulatorType, Smoke, Surface,
     SurfaceFormat, Transfer, ViscosityCoupling,
 };
 pub use edit::{nearest, printable, set};

@@ -12,8 +12,9 @@ use crate::error::Result;
 use crate::field::{Particles, Solids};
 use crate::geometry::{Attribute, TriMesh};
 use crate::linalg::SolveInfo;
-use crate::math::{Aabb, Vec3, ordered_sum};
+use crate::math::{Aabb, CHUNK, Vec3};
 use crate::solver::mac::{Bodies, Carried};
+use rayon::prelude::*;
 
 /// A source of liquid during one substep.
 pub struct Inflow<'a> {
@@ -119,16 +120,20 @@ pub struct Moments {
 impl Moments {
     /// Sum parts of liquid, each with volume, place and velocity, in one order for any number of threads.
     pub fn of(count: usize, part: impl Fn(usize) -> (f64, Vec3, Vec3) + Sync + Send) -> Self {
-        let sum = |value: &(dyn Fn(f64, Vec3, Vec3) -> f64 + Sync)| {
-            ordered_sum(count, |range| {
-                range.map(&part).filter(|p| p.0 > 0.0).map(|(v, x, u)| value(v, x, u)).sum()
-            })
+        let add = |a: Self, b: Self| Self {
+            volume: a.volume + b.volume,
+            motion: a.motion + b.motion,
+            place: a.place + b.place,
         };
-        Self {
-            volume: sum(&|v, _, _| v),
-            motion: sum(&|v, _, u| 0.5 * v * u.norm_squared()),
-            place: Vec3::from_fn(|a, _| sum(&|v, x, _| v * x[a])),
-        }
+        let of = |(v, x, u): (f64, Vec3, Vec3)| Self {
+            volume: v,
+            motion: 0.5 * v * u.norm_squared(),
+            place: x * v,
+        };
+        let some = |n: usize| (n * CHUNK..((n + 1) * CHUNK).min(count)).map(&part).filter(|p| p.0 > 0.0);
+        let sums = (0..count.div_ceil(CHUNK)).into_par_iter();
+        let sums: Vec<Self> = sums.map(|n| some(n).map(of).fold(Self::default(), add)).collect();
+        sums.into_iter().fold(Self::default(), add)
     }
 }
 

@@ -39,7 +39,7 @@ use crate::error::{Error, Result};
 use crate::field::{Columns, Particles, Solids};
 use crate::geometry::{Attribute, TriMesh};
 use crate::math::{Aabb, Mat3, Pose, Vec3};
-use crate::scene::{FieldKind, Look, Scene, SimulatorType, Transfer, ViscosityCoupling};
+use crate::scene::{FieldKind, Look, Scene, SimulatorType, Surface, Transfer, ViscosityCoupling};
 use crate::solver::bcc::Coupling;
 use crate::solver::rigid::Six;
 use bcc::{Bcc, BccOptions};
@@ -645,6 +645,11 @@ fn mac_options(scene: &Scene) -> MacOptions {
         flow: o.flow,
         draft_viscosity: o.draft_viscosity,
         volume_lock: o.volume_lock,
+        markers: match o.surface {
+            Surface::Particles => None,
+            Surface::ParticleLevelSet => Some(o.particles_per_cell as usize),
+            Surface::LevelSet => Some(0),
+        },
         per_cell: o.particles_per_cell,
         // Deep inside nobody would know which liquid it is. What particles carry is looked at by `start`.
         narrow_band: if scene.liquids.len() > 1 { 0.0 } else { f64::from(o.narrow_band) },

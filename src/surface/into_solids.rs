@@ -27,7 +27,8 @@ pub fn continue_into_solids(
     near: f64,
     band: f64,
 ) -> Result<()> {
-    let (mut mean, mut depth) = (phi.to_vec(), phi.iter().map(|d| d.abs()).collect::<Vec<_>>());
+    let mut mean: Vec<f64> = phi.par_iter().copied().collect();
+    let mut depth: Vec<f64> = phi.par_iter().map(|d| d.abs()).collect();
     let mut layer = known.to_vec();
     let mut reached = known.to_vec();
     extend_average(tiles, &mut mean, &mut reached, LAYERS.max(layers))?;

@@ -46,6 +46,7 @@ use crate::solver::mac::Carried;
 use crate::solver::pressure::Projection;
 use crate::surface::ParticleLevelSet;
 use mesh::Mesh;
+pub(super) use moving::moved_out;
 use sizing::Wishes;
 use std::sync::Arc;
 

@@ -179,7 +179,7 @@ impl Bcc {
 }
 
 /// Volume between the region of a source and the same region where its liquid has gone in the step, outside solids, m³.
-fn moved_out(set: &TiledLevelSet, inflow: &Inflow, step: &Step) -> f64 {
+pub(in crate::simulation) fn moved_out(set: &TiledLevelSet, inflow: &Inflow, step: &Step) -> f64 {
     let (tiles, h) = (&set.tiles, set.tiles.h());
     let gone = (inflow.velocity - inflow.carried) * step.dt;
     let reach = gone.norm() + h;

@@ -142,6 +142,7 @@ mod tests {
             flow: Flow::Auto,
             draft_viscosity: false,
             volume_lock: true,
+            markers: None,
             per_cell: 8,
             narrow_band: 0.0,
             smoothing: 1.0,

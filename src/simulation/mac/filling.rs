@@ -92,6 +92,10 @@ impl Mac {
         };
         self.add_particles(newcomers)?;
         self.start_affine(&|x| inside(x).map(|v| v.velocity));
+        if let Some(markers) = self.options.markers {
+            self.next.particles = Particles::default();
+            self.fill_tracked(solids, volumes, markers)?;
+        }
         self.start_velocity(&velocity);
         self.next.carry = self.next.grid.velocity.clone();
         let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));

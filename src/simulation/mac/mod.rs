@@ -23,6 +23,7 @@ mod skin;
 mod smoke;
 mod spray;
 mod thick;
+mod tracked;
 mod trouble;
 mod volumes;
 
@@ -42,7 +43,7 @@ use crate::solver::mac::{
 };
 use crate::solver::pressure::Projection;
 use crate::solver::rigid::{angular, linear};
-use crate::surface::Seeding;
+use crate::surface::{BAND, ParticleLevelSet, Seeding, SurfaceTracker};
 use rayon::prelude::*;
 
 use attributes::Thickness;
@@ -96,6 +97,8 @@ pub struct MacOptions {
     /// Diffuse the components of velocity one by one.
     pub draft_viscosity: bool,
     pub volume_lock: bool,
+    /// Markers in a cell at the surface where a level set carries it, 0 for a level set alone; None with particles.
+    pub markers: Option<usize>,
     pub per_cell: u32,
     /// Particles only this many cells below the surface; everywhere if 0.
     pub narrow_band: f64,
@@ -137,6 +140,8 @@ struct State {
     carry: [Vec<f64>; 3],
     /// The greatest speed on a face of liquid, m/s.
     fastest: f64,
+    /// What carries the surface where no particles do; the grid stands on its tiles and has its distance.
+    tracker: Option<ParticleLevelSet>,
 }
 
 /// The simulator.
@@ -210,6 +215,18 @@ impl Mac {
     fn margin(&self, dt: f64) -> usize {
         let travel = self.now.fastest * dt / self.options.cell;
         (travel.min(MAX_MARGIN as f64).ceil() as usize + 2).min(MAX_MARGIN)
+    }
+
+    /// Cells beyond the liquid over which velocity is extended.
+    fn layers_beyond(&self, dt: f64) -> usize {
+        // A tracker asks for velocity wherever it keeps a distance.
+        let tracked = if self.options.markers.is_some() { BAND as usize + 2 } else { 0 };
+        (self.margin(dt) + 2).max(tracked)
+    }
+
+    /// Whether there is liquid without particles.
+    fn has_bare_liquid(&self) -> bool {
+        self.options.narrow_band > 0.0 || self.options.markers.is_some()
     }
 
     /// How far outside the surface each of some particles still moves with the liquid, cells.
@@ -301,10 +318,16 @@ impl Liquid for Mac {
             emitted: self.now.emitted.clone(),
             ..State::default()
         };
-        self.move_particles(step)
+        match self.now.tracker {
+            Some(_) => self.track_surface(step),
+            None => self.move_particles(step),
+        }
     }
 
     fn remesh(&mut self, step: &Step) -> Result<()> {
+        if self.next.tracker.is_some() {
+            return self.follow_tracker(step);
+        }
         self.lay_tiles(step)?;
         step.cancel.check()?;
         self.carry_surface(step)?;
@@ -321,7 +344,10 @@ impl Liquid for Mac {
         let mut known = particles_to_grid(&mut self.next.grid, &self.next.particles, &self.takes_part);
         step.cancel.check()?;
         match self.options.transfer {
-            Transfer::Grid { corrected } => self.carry_velocity(step, corrected, &mut known),
+            Transfer::Grid { corrected } => {
+                self.carry_velocity(step, corrected, &mut known);
+                self.pour_velocity(step, &mut known);
+            }
             _ => self.carry_deep_velocity(step.dt, &mut known),
         }
         let grid = &mut self.next.grid;
@@ -329,7 +355,8 @@ impl Liquid for Mac {
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, u, known, 2)?;
         }
-        self.before = self.next.grid.velocity.clone();
+        let copy = |u: &Vec<f64>| u.par_iter().copied().collect();
+        self.before = self.next.grid.velocity.each_ref().map(copy);
         Ok(())
     }
 
@@ -355,7 +382,7 @@ impl Liquid for Mac {
         let options =
             PressureOptions { dt: step.dt, density: self.options.density, tolerance: self.options.tolerance };
         let Thickened { mut solves, pressure: first, flow, outer } = self.thicken(step, &options)?;
-        let layers = self.margin(step.dt) + 2;
+        let layers = self.layers_beyond(step.dt);
         let spreading = self.spreading();
         let grid = &mut self.next.grid;
         let Projected { report, mut known, mut drift, bodies, .. } = project_with_bodies(
@@ -441,8 +468,9 @@ impl Liquid for Mac {
     }
 
     fn amount(&self) -> Amount {
+        let tracked = self.now.tracker.as_ref().map(|t| t.measure()[0]);
         Amount {
-            volume: self.now.grid.liquid_volume()[0] + self.now.flying,
+            volume: tracked.unwrap_or_else(|| self.now.grid.liquid_volume()[0] + self.now.flying),
             expected: self.now.expected,
             liquid_cells: self.now.grid.liquid.par_iter().filter(|d| **d < 0.0).count(),
             tiles: self.now.grid.tiles.len(),
@@ -454,7 +482,7 @@ impl Liquid for Mac {
         let fastest = |r: std::ops::Range<usize>| v[r].iter().fold(0.0f64, |m, v| m.max(v.norm_squared()));
         let particles = crate::math::ordered_max(v.len(), fastest).max(0.0).sqrt();
         // Without particles in deep liquid the grid alone knows how fast that is.
-        if self.options.narrow_band > 0.0 { particles.max(self.now.fastest) } else { particles }
+        if self.has_bare_liquid() { particles.max(self.now.fastest) } else { particles }
     }
 
     fn particles(&self) -> &Particles {
@@ -525,7 +553,8 @@ impl Liquid for Mac {
     }
 
     fn bytes(&self) -> usize {
-        self.now.grid.bytes() + 24 * self.now.grid.tiles.cells() + self.now.particles.bytes()
+        let tracker = self.now.tracker.as_ref().map_or(0, ParticleLevelSet::bytes);
+        self.now.grid.bytes() + 24 * self.now.grid.tiles.cells() + self.now.particles.bytes() + tracker
     }
 
     fn save(&self, out: &mut Writer) {

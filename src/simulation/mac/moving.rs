@@ -7,7 +7,7 @@
 
 use super::{Mac, State};
 use crate::error::{Error, Result};
-use crate::field::{Solids, TileBox, VelocityPatch, occupied};
+use crate::field::{Run, Runs, Solids, TileBox, VelocityPatch};
 use crate::grid::{Patch, SIDE, Side, Sides, Tiles};
 use crate::math::Vec3;
 use crate::simulation::liquid::{ForceField, Step};
@@ -20,16 +20,25 @@ const CLEARANCE: f64 = 0.05;
 /// Further than this many cells from solids a path meets none, whatever interpolation makes of the distance.
 const CLOSE: f64 = 0.3;
 
-/// The particles of a state at the end of the step that is being made, in the old order.
+/// The particles of a state at the end of the step that is being made, before they are sorted.
 #[derive(Default)]
 pub(super) struct Moved {
+    /// By their old numbers.
     position: Vec<Vec3>,
-    /// Which are still of interest.
-    stays: Vec<bool>,
-    /// Which flew on their own.
-    flies: Vec<bool>,
-    /// Those whose velocity a wall changed, in order, with what it is now.
-    bounced: Vec<(usize, Vec3)>,
+    of_tiles: Vec<MovedTile>,
+}
+
+/// What became of the particles of a tile.
+#[derive(Default)]
+struct MovedTile {
+    /// Where those are that stay; kind 1 flies on its own.
+    runs: Vec<Run>,
+    /// Those whose velocity a wall changed: id, position and what their velocity is now.
+    bounced: Vec<(u64, Vec3, Vec3)>,
+    /// Those that are drained or astronomically far away.
+    gone: Vec<usize>,
+    /// The first without a finite position.
+    astray: Option<usize>,
 }
 
 /// What moving the particles of a tile needs.
@@ -50,47 +59,48 @@ impl Mac {
         let State { grid, particles, .. } = &self.now;
         let tiles = &grid.tiles;
         let margin = self.margin(step.dt);
-        let mut moved = Moved {
-            position: vec![Vec3::zeros(); particles.len()],
-            flies: vec![false; particles.len()],
-            ..Moved::default()
-        };
+        let mut position = vec![Vec3::zeros(); particles.len()];
         let clings = self.clinging(particles, step);
         let of_tile = |t: usize| particles.of_tile(tiles, t).len();
         let lengths: Vec<usize> = (0..tiles.len()).map(of_tile).collect();
-        let out = split(&mut moved.position, &lengths).into_par_iter().zip(split(&mut moved.flies, &lengths));
-        let one = |around: &mut Surroundings, (t, (position, flies)): (usize, (&mut [Vec3], &mut [bool]))| {
-            let (range, mut bounced) = (particles.of_tile(tiles, t), Vec::new());
+        let one = |around: &mut Surroundings, (t, position): (usize, &mut [Vec3])| {
+            let (range, mut moved) = (particles.of_tile(tiles, t), MovedTile::default());
             if range.is_empty() || step.cancel.is_cancelled() {
-                return bounced;
+                return moved;
             }
             around.load(&self.now, t, margin, step);
-            let start = range.start;
+            let (start, mut runs) = (range.start, Runs::new(tiles));
             let mut ends: Vec<Vec3> = range.map(|p| tiles.to_grid(&particles.position[p])).collect();
             around.velocity.trace_all(&mut ends, step.dt);
             let cells = (0..tiles.volume()).map(|l| (l, particles.of_cell(t * tiles.volume() + l)));
             for (p, l) in cells.flat_map(|(l, here)| here.map(move |p| (p, l))) {
-                let (x, v, i) = (&particles.position[p], &particles.velocity[p], p - start);
-                flies[i] = around.is_free(tiles, x, l, || clings(p) * tiles.h());
-                let velocity;
-                (position[i], velocity) = around.carry(tiles, step, [x, v, &ends[i]], flies[i]);
+                let (x, v) = (&particles.position[p], &particles.velocity[p]);
+                let free = around.is_free(tiles, x, l, || clings(p) * tiles.h());
+                let (to, velocity) = around.carry(tiles, step, [x, v, &ends[p - start]], free);
                 if velocity != *v {
-                    bounced.push((p, velocity));
+                    moved.bounced.push((particles.id[p], to, velocity));
                 }
+                if self.stays(step, &to) {
+                    runs.add(p, &to, free as usize);
+                } else if to.iter().all(|v| v.is_finite()) {
+                    moved.gone.push(p);
+                } else {
+                    moved.astray = moved.astray.or(Some(p));
+                }
+                position[p - start] = to;
             }
-            bounced
+            MovedTile { runs: runs.done(), ..moved }
         };
-        let bounced: Vec<Vec<(usize, Vec3)>> =
-            out.enumerate().map_init(Surroundings::default, one).collect();
-        moved.bounced = bounced.concat();
+        let out = split(&mut position, &lengths).into_par_iter().enumerate();
+        let of_tiles: Vec<MovedTile> = out.map_init(Surroundings::default, one).collect();
         step.cancel.check()?;
-        if let Some(p) = moved.position.par_iter().position_first(|x| !x.iter().all(|v| v.is_finite())) {
+        if let Some(p) = of_tiles.iter().find_map(|t| t.astray) {
             let id = particles.id[p];
             return Err(Error::diverged("advect_surface", format!("particle {id} has no finite position")));
         }
-        moved.stays = moved.position.par_iter().map(|x| self.stays(step, x)).collect();
-        self.next.expected -= particles.total_volume(|p| !moved.stays[p]);
-        self.moved = moved;
+        let gone = of_tiles.iter().flat_map(|t| &t.gone);
+        self.next.expected -= gone.map(|p| particles.volume[*p] as f64).sum::<f64>();
+        self.moved = Moved { position, of_tiles };
         Ok(())
     }
 
@@ -106,11 +116,11 @@ impl Mac {
         let old = &self.now.grid.tiles;
         let margin = self.margin(step.dt).max(3) as i32;
         let mut coords = Vec::new();
-        let Moved { position, stays, flies, bounced } = std::mem::take(&mut self.moved);
+        let Moved { position, of_tiles } = std::mem::take(&mut self.moved);
         // A drop that flies on its own needs the cells that it touches and no more.
-        for (free, margin) in [(false, margin), (true, 1)] {
-            let boxes = occupied(old, &position, |p| flies[p] == free && stays[p]);
-            boxes.iter().for_each(|b| add_tiles(old, b, margin, &mut coords));
+        for (kind, margin) in [margin, 1].into_iter().enumerate() {
+            let boxes = of_tiles.iter().flat_map(|t| &t.runs).filter_map(|run| run.occupied(old, kind));
+            TileBox::merged(boxes.collect()).iter().for_each(|b| add_tiles(old, b, margin, &mut coords));
         }
         self.add_deep_tiles(&mut coords);
         let reach = self.band();
@@ -120,11 +130,15 @@ impl Mac {
         let tiles = Tiles::new(old.h(), old.origin(), old.is_flat(), coords);
         self.next.grid = MacGrid::new(tiles, step.solids, Some(&self.now.grid));
         let particles = &self.now.particles;
-        let velocity = |p: usize| match bounced.binary_search_by_key(&p, |b| b.0) {
-            Ok(n) if flies[p] => bounced[n].1,
-            _ => particles.velocity[p],
-        };
-        self.next.particles = particles.moved(&self.next.grid.tiles, &position, velocity, |p| stays[p])?;
+        let (runs, bounced): (Vec<_>, Vec<_>) = of_tiles.into_iter().map(|t| (t.runs, t.bounced)).unzip();
+        self.next.particles = particles.moved(&self.next.grid.tiles, runs, position)?;
+        let State { grid, particles, .. } = &mut self.next;
+        for (id, x, velocity) in bounced.into_iter().flatten() {
+            let here = grid.tiles.locate(grid.tiles.cell_at(&x)).map(|place| particles.of_cell(place));
+            if let Some(p) = here.and_then(|mut here| here.find(|p| particles.id[*p] == id)) {
+                particles.velocity[p] = velocity;
+            }
+        }
         self.let_in(step)
     }
 

@@ -14,7 +14,8 @@ const CARRY: [&str; 3] = ["carry x", "carry y", "carry z"];
 
 impl Mac {
     pub(super) fn write(&self, out: &mut Writer) {
-        let State { grid, particles, next_id, moment, expected, flying, emitted, carry, fastest } = &self.now;
+        let State { grid, particles, next_id, moment, expected, flying, emitted, carry, fastest, tracker } =
+            &self.now;
         out.u64s("counters", &[*next_id, *moment]);
         out.f64s("volumes", &[*flying, *expected, *fastest]);
         out.f64s("emitted", emitted);
@@ -35,6 +36,9 @@ impl Mac {
         let liquid: Vec<i32> = particles.liquid.iter().map(|l| i32::from(*l)).collect();
         out.i32s("particle liquid", &liquid);
         out.f32s("particle carried", &particles.carried);
+        if let Some(tracker) = tracker {
+            self.write_markers(tracker, out);
+        }
     }
 
     pub(super) fn read(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
@@ -66,7 +70,12 @@ impl Mac {
         let mut particles = read_particles(from, self.options.columns.stride())?;
         particles.sort(&grid.tiles)?;
         let [flying, expected, fastest] = [volumes[0], volumes[1], volumes[2]];
-        self.now = State { grid, particles, next_id, moment, expected, flying, emitted, carry, fastest };
+        let tracker = match self.options.markers {
+            Some(per_cell) => Some(self.read_markers(from, &grid, per_cell, solids)?),
+            None => None,
+        };
+        self.now =
+            State { grid, particles, next_id, moment, expected, flying, emitted, carry, fastest, tracker };
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ impl Mac {
     /// Of the particles, which carry all liquid; with a narrow band of them, of the cells.
     pub(super) fn sums(&self) -> Moments {
         let (grid, particles) = (&self.now.grid, &self.now.particles);
-        if self.options.narrow_band <= 0.0 {
+        if !self.has_bare_liquid() {
             return Moments::of(particles.len(), |p| {
                 (f64::from(particles.volume[p]), particles.position[p], particles.velocity[p])
             });

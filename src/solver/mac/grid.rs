@@ -67,14 +67,14 @@ impl MacGrid {
     /// A grid over the given tiles, all air at rest. What solids leave open, and pressures, are taken
     /// over from an older grid where the tile existed and no moving solid is near.
     pub fn new(tiles: Tiles, solids: &Solids, older: Option<&MacGrid>) -> Self {
-        let far = REACH_CELLS * tiles.h();
+        // Zeros cost nothing until they are written, which is done tile by tile.
         let mut grid = Self {
-            liquid: tiles.field(far),
-            solid: tiles.field(far),
-            centre: tiles.field(far),
+            liquid: tiles.field(0.0),
+            solid: tiles.field(0.0),
+            centre: tiles.field(0.0),
             settled: vec![true; tiles.len()],
-            open: std::array::from_fn(|a| tiles.field(if a < tiles.axes() { 1.0 } else { 0.0 })),
-            room: tiles.field(1.0),
+            open: std::array::from_fn(|_| tiles.field(0.0)),
+            room: tiles.field(0.0),
             velocity: std::array::from_fn(|_| tiles.field(0.0)),
             pressure: tiles.field(0.0),
             tiles,
@@ -95,11 +95,13 @@ impl MacGrid {
         let [ox, oy, oz] = &mut self.open;
         let faces = ox.par_chunks_mut(v).zip(oy.par_chunks_mut(v)).zip(oz.par_chunks_mut(v));
         let cells = self.room.par_chunks_mut(v).zip(self.centre.par_chunks_mut(v));
+        let cells = cells.zip(self.liquid.par_chunks_mut(v));
         let nodes = self.solid.par_chunks_mut(v).zip(self.pressure.par_chunks_mut(v));
         let settled = self.settled.par_iter_mut();
         let parts = faces.zip(cells).zip(nodes).zip(settled);
         parts.enumerate().for_each_init(Nodes::default, |measured, (t, parts)| {
-            let (((((x, y), z), (room, centre)), (solid, pressure)), settled) = parts;
+            let (((((x, y), z), ((room, centre), liquid)), (solid, pressure)), settled) = parts;
+            liquid.fill(reach);
             let low = tiles.corner(tiles.base(t));
             let here = Aabb::new(low, low.add_scalar(side));
             *settled = !moving.iter().any(|b| b.overlaps(&here));
@@ -111,6 +113,7 @@ impl MacGrid {
                     return own.copy(o, n);
                 }
             }
+            own.clear(tiles.axes(), reach);
             if measured.measure(tiles, t, solids) {
                 own.fill(tiles, measured);
             }
@@ -291,6 +294,14 @@ impl TileParts<'_> {
         self.room.copy_from_slice(&older.room[range.clone()]);
         self.centre.copy_from_slice(&older.centre[range.clone()]);
         self.solid.copy_from_slice(&older.solid[range]);
+    }
+
+    /// No solids anywhere near.
+    fn clear(&mut self, axes: usize, far: f64) {
+        self.open.iter_mut().take(axes).for_each(|open| open.fill(1.0));
+        self.room.fill(1.0);
+        self.centre.fill(far);
+        self.solid.fill(far);
     }
 
     fn fill(&mut self, tiles: &Tiles, nodes: &Nodes) {

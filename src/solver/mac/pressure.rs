@@ -333,10 +333,12 @@ impl Wet {
     /// Put values back; the rest of the field becomes zero.
     pub(super) fn scatter(&self, part: &[f64], field: &mut [f64]) {
         let v = self.tiles.volume();
-        field.fill(0.0);
-        for (s, t) in self.of.iter().enumerate() {
-            field[t * v..(t + 1) * v].copy_from_slice(&part[s * v..(s + 1) * v]);
-        }
+        field.par_chunks_mut(v).enumerate().with_min_len(16).for_each(|(t, out)| {
+            match self.of.binary_search(&t) {
+                Ok(s) => out.copy_from_slice(&part[s * v..(s + 1) * v]),
+                Err(_) => out.fill(0.0),
+            }
+        });
     }
 }
 

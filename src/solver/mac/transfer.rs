@@ -12,9 +12,9 @@
 //! On a linear velocity field both reproduce the field exactly.
 
 use super::grid::MacGrid;
-use crate::field::{Block, NearPatch, Particles, TwinPatch, add_hats, face_offset, gather_blocks};
+use crate::field::{Block, Hats, NearPatch, Particles, TwinPatch, between, gather_blocks};
 use crate::grid::{SIDE, Tiles};
-use crate::math::{Vec3, elementary};
+use crate::math::elementary;
 use rayon::prelude::*;
 
 /// How velocity goes back to the particles.
@@ -46,12 +46,12 @@ impl Transfer {
 }
 
 /// Weighted velocities and weights of one tile and one cell round it, for three axes.
-type Blocks = [Block<2>; 3];
+type Blocks = Vec<Block<2>>;
 
 /// Velocity of the faces from the particles for which `takes_part` holds. Returns which faces got one.
 pub fn particles_to_grid(grid: &mut MacGrid, particles: &Particles, takes_part: &[bool]) -> [Vec<u8>; 3] {
     let tiles = &grid.tiles;
-    let blocks: Vec<Option<Box<Blocks>>> =
+    let blocks: Vec<Option<Blocks>> =
         (0..tiles.len()).into_par_iter().map(|t| scatter_tile(tiles, particles, takes_part, t)).collect();
     let mut known: [Vec<u8>; 3] = std::array::from_fn(|_| tiles.field(0));
     for (axis, (velocity, known)) in grid.velocity.iter_mut().zip(&mut known).enumerate().take(tiles.axes()) {
@@ -69,26 +69,30 @@ pub fn particles_to_grid(grid: &mut MacGrid, particles: &Particles, takes_part: 
     known
 }
 
-fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: usize) -> Option<Box<Blocks>> {
+fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: usize) -> Option<Blocks> {
     let range = particles.of_tile(tiles, t);
     if !takes_part[range.clone()].contains(&true) {
         return None;
     }
     let (flat, h) = (tiles.is_flat(), tiles.h());
-    let mut blocks: Box<Blocks> = Box::new([[[0.0; 2]; 1000]; 3]);
-    let base: [Vec3; 3] = std::array::from_fn(|a| tiles.base_point(t) + face_offset(a, flat));
+    let mut blocks: Blocks = vec![[[0.0; 2]; 1000]; tiles.axes()];
+    let base = tiles.base_point(t);
     for p in range.filter(|p| takes_part[*p]) {
         let (g, v) = (tiles.to_grid(&particles.position[p]), &particles.velocity[p]);
+        let at = between(&(g - base), flat);
         for (axis, block) in blocks.iter_mut().enumerate().take(tiles.axes()) {
-            let (x, v) = (g - base[axis], v[axis]);
+            let v = v[axis];
+            let here =
+                [at[0][(axis != 0) as usize], at[1][(axis != 1) as usize], at[2][(axis != 2) as usize]];
+            let hats = Hats::new(here);
             match particles.affine.get(p) {
-                None => add_hats(block, &x, flat, |_| [v, 1.0]),
+                None => hats.add(block, |_| [v, 1.0]),
                 Some(rows) => {
-                    let (row, low) = (rows[axis].map(|c| c as f64 * h), x.map(f64::floor));
+                    let row = rows[axis].map(|c| c as f64 * h);
                     // What the gradient adds on the way from the particle to the corner.
-                    let away = |a: usize, c: usize| row[a] * (low[a] + (c >> a & 1) as f64 - x[a]);
+                    let away = |a: usize, c: usize| row[a] * ((c >> a & 1) as f64 - here[a].1);
                     let depth = |c: usize| if flat { 0.0 } else { away(2, c) };
-                    add_hats(block, &x, flat, |c| [v + away(0, c) + away(1, c) + depth(c), 1.0]);
+                    hats.add(block, |c| [v + away(0, c) + away(1, c) + depth(c), 1.0]);
                 }
             }
         }
@@ -119,20 +123,22 @@ pub fn grid_to_particles(
             work.push((t, range, v, c));
         }
     }
-    let position = &particles.position;
+    let (position, start) = (&particles.position, &particles.start);
+    let of_cell = |cell: usize| start[cell] as usize..start[cell + 1] as usize;
     let patches = <(NearPatch, TwinPatch)>::default;
     work.into_par_iter().for_each_init(patches, |(now, both), (t, range, velocity, affine)| {
         match transfer {
             Transfer::Flip { .. } => both.load(tiles, [&grid.velocity, before], tiles.coords()[t], 1),
             _ => now.load(tiles, &grid.velocity, tiles.coords()[t], 1),
         }
-        let keep_at = |x: &Vec3| keeps[t * tiles.volume() + tiles.split(tiles.cell_at(x)).1] as f64;
-        for (i, p) in range.enumerate().filter(|(_, p)| takes_part[*p]) {
-            let g = tiles.to_grid(&position[p]);
+        let cells = (t * tiles.volume()..(t + 1) * tiles.volume()).map(|c| (c, of_cell(c)));
+        let all = cells.flat_map(|(c, here)| here.map(move |p| (p, c)));
+        for (p, cell) in all.filter(|(p, _)| takes_part[*p]) {
+            let (i, g) = (p - range.start, tiles.to_grid(&position[p]));
             match transfer {
                 Transfer::Flip { blend } => {
                     let [u, was] = both.sample(&g);
-                    let kept = if keeps.is_empty() { blend } else { blend * keep_at(&position[p]) };
+                    let kept = if keeps.is_empty() { blend } else { blend * keeps[cell] as f64 };
                     velocity[i] = u + (velocity[i] - was) * kept;
                 }
                 Transfer::Grid { .. } => velocity[i] = now.sample(&g),
@@ -150,6 +156,7 @@ pub fn grid_to_particles(
 mod tests {
     use super::*;
     use crate::field::Solids;
+    use crate::math::Vec3;
 
     fn cloud(
         flat: bool,

@@ -1,0 +1,190 @@
+//! Two f64 or four f32 side by side: one instruction does the arithmetic of all.
+//!
+//! The compiler finds such instructions by itself in plain loops, and loses them again where values come from scattered
+//! places or a loop is unrolled. Here they are asked for by name where every x86-64 has them (SSE2); elsewhere arrays do
+//! the same. Only operations that every machine rounds alike are used, so that the bits are the same everywhere.
+
+#[cfg(target_arch = "x86_64")]
+mod machine {
+    use std::arch::x86_64::*;
+
+    #[derive(Clone, Copy)]
+    pub struct Two(__m128d);
+
+    impl Two {
+        #[inline(always)]
+        pub fn new([a, b]: [f64; 2]) -> Self {
+            // SAFETY: every x86-64 has SSE2.
+            unsafe { Self(_mm_set_pd(b, a)) }
+        }
+        #[inline(always)]
+        pub fn plus(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_add_pd(self.0, other.0)) }
+        }
+        #[inline(always)]
+        pub fn minus(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_sub_pd(self.0, other.0)) }
+        }
+        #[inline(always)]
+        pub fn times(self, factor: f64) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_mul_pd(self.0, _mm_set1_pd(factor))) }
+        }
+        #[inline(always)]
+        pub fn get(self) -> [f64; 2] {
+            // SAFETY: as above.
+            unsafe { [_mm_cvtsd_f64(self.0), _mm_cvtsd_f64(_mm_unpackhi_pd(self.0, self.0))] }
+        }
+    }
+
+    #[derive(Clone, Copy)]
+    pub struct Four(__m128);
+
+    impl Four {
+        #[inline(always)]
+        pub fn new([a, b, c, d]: [f32; 4]) -> Self {
+            // SAFETY: every x86-64 has SSE2.
+            unsafe { Self(_mm_set_ps(d, c, b, a)) }
+        }
+        #[inline(always)]
+        pub fn plus(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_add_ps(self.0, other.0)) }
+        }
+        #[inline(always)]
+        pub fn minus(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_sub_ps(self.0, other.0)) }
+        }
+        #[inline(always)]
+        pub fn times(self, factor: f32) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_mul_ps(self.0, _mm_set1_ps(factor))) }
+        }
+        /// The last two lanes in the place of the first two.
+        #[inline(always)]
+        pub fn later(self) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_movehl_ps(self.0, self.0)) }
+        }
+        /// The first two lanes.
+        #[inline(always)]
+        pub fn first(self) -> [f32; 2] {
+            // SAFETY: as above.
+            unsafe { [_mm_cvtss_f32(self.0), _mm_cvtss_f32(_mm_shuffle_ps::<1>(self.0, self.0))] }
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod machine {
+    #[derive(Clone, Copy)]
+    pub struct Two([f64; 2]);
+
+    impl Two {
+        #[inline(always)]
+        pub fn new(lanes: [f64; 2]) -> Self {
+            Self(lanes)
+        }
+        #[inline(always)]
+        pub fn plus(self, other: Self) -> Self {
+            Self(std::array::from_fn(|n| self.0[n] + other.0[n]))
+        }
+        #[inline(always)]
+        pub fn minus(self, other: Self) -> Self {
+            Self(std::array::from_fn(|n| self.0[n] - other.0[n]))
+        }
+        #[inline(always)]
+        pub fn times(self, factor: f64) -> Self {
+            Self(self.0.map(|v| v * factor))
+        }
+        #[inline(always)]
+        pub fn get(self) -> [f64; 2] {
+            self.0
+        }
+    }
+
+    #[derive(Clone, Copy)]
+    pub struct Four([f32; 4]);
+
+    impl Four {
+        #[inline(always)]
+        pub fn new(lanes: [f32; 4]) -> Self {
+            Self(lanes)
+        }
+        #[inline(always)]
+        pub fn plus(self, other: Self) -> Self {
+            Self(std::array::from_fn(|n| self.0[n] + other.0[n]))
+        }
+        #[inline(always)]
+        pub fn minus(self, other: Self) -> Self {
+            Self(std::array::from_fn(|n| self.0[n] - other.0[n]))
+        }
+        #[inline(always)]
+        pub fn times(self, factor: f32) -> Self {
+            Self(self.0.map(|v| v * factor))
+        }
+        /// The last two lanes in the place of the first two.
+        #[inline(always)]
+        pub fn later(self) -> Self {
+            Self([self.0[2], self.0[3], self.0[2], self.0[3]])
+        }
+        /// The first two lanes.
+        #[inline(always)]
+        pub fn first(self) -> [f32; 2] {
+            [self.0[0], self.0[1]]
+        }
+    }
+}
+
+pub use machine::{Four, Two};
+
+impl Two {
+    /// From this to another by a share of the way.
+    #[inline(always)]
+    pub fn mix(self, other: Self, share: f64) -> Self {
+        self.plus(other.minus(self).times(share))
+    }
+}
+
+impl Four {
+    /// From this to another by a share of the way.
+    #[inline(always)]
+    pub fn mix(self, other: Self, share: f32) -> Self {
+        self.plus(other.minus(self).times(share))
+    }
+}
+
+/// Trilinear interpolation of the corners of a cell, the first index along x. Neighbours along x lie side by side in memory,
+/// so it goes along z and y with both at once.
+#[inline(always)]
+pub fn trilinear(c: [f64; 8], [fx, fy, fz]: [f64; 3]) -> f64 {
+    let low = Two::new([c[0], c[1]]).mix(Two::new([c[4], c[5]]), fz);
+    let high = Two::new([c[2], c[3]]).mix(Two::new([c[6], c[7]]), fz);
+    let [a, b] = low.mix(high, fy).get();
+    a + (b - a) * fx
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_do_what_each_would_do_alone() {
+        let (a, b) = ([1.1f64, -2.7], [0.3f64, 5.9]);
+        let alone = |n: usize| a[n] + (b[n] - a[n]) * 0.37;
+        assert_eq!(Two::new(a).mix(Two::new(b), 0.37).get(), [alone(0), alone(1)]);
+        let (a, b) = ([1.1f32, -2.7, 0.4, 9.0], [0.3f32, 5.9, -1.0, 2.5]);
+        let alone = |n: usize| a[n] + (b[n] - a[n]) * 0.37;
+        let mixed = Four::new(a).mix(Four::new(b), 0.37);
+        assert_eq!((mixed.first(), mixed.later().first()), ([alone(0), alone(1)], [alone(2), alone(3)]));
+    }
+
+    #[test]
+    fn a_linear_field_is_interpolated_exactly() {
+        let at = |n: usize| (n & 1) as f64 + 4.0 * (n >> 1 & 1) as f64 - 2.0 * (n >> 2) as f64;
+        assert_eq!(trilinear(std::array::from_fn(at), [0.25, 0.5, 0.125]), 0.25 + 2.0 - 0.25);
+    }
+}
