@@ -96,6 +96,7 @@ fn moving_at(
         pressure,
         liquid,
         fastest,
+        swiftest: fastest,
         ..State::default()
     })
 }

@@ -9,7 +9,7 @@ use crate::grid::SIDE;
 use crate::math::{Aabb, Vec3, elementary};
 use crate::mesh::bcc::Lattice;
 use crate::simulation::liquid::{Inflow, Step};
-use crate::solver::bcc::Carrier;
+use crate::solver::bcc::{Carrier, LatticeVelocity};
 use crate::surface::{Carry, SurfaceTracker, TiledLevelSet};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// `flip_blend` is what outlives this many seconds.
 const BLEND_TIME: f64 = 0.01;
 /// The surface is moved to enclose the volume that there should be over about this many seconds...
-const VOLUME_TIME: f64 = 0.04;
+const VOLUME_TIME: f64 = 0.01;
 /// ...by at most this many finest cells a substep.
 const MOST_SHIFT: f64 = 0.02;
 
@@ -26,30 +26,31 @@ impl Bcc {
     pub(super) fn carry_surface(&mut self, step: &Step) -> Result<()> {
         let wanted: Vec<Aabb> = step.inflows.iter().map(|i| i.bounds).collect();
         let mesh = self.now.mesh()?;
-        let velocity = Self::carried_by(&self.now, mesh);
+        let values = self.now.carry.as_ref().unwrap_or(&self.now.values);
+        let velocity = LatticeVelocity::of(&mesh.lattice, &mesh.edges, values);
         let carry = Carry {
             dt: step.dt,
             velocity: &velocity,
-            fastest: self.now.fastest,
+            fastest: self.now.swiftest,
             solids: step.solids,
             wanted: &wanted,
         };
         let mut surface = self.now.surface.clone();
         surface.advect(&carry)?;
         step.cancel.check()?;
-        surface.restore()?;
         self.next.surface = surface;
-        self.drain(step)?;
-        self.let_in(step)?;
+        self.drain(step);
+        self.let_in(step);
+        self.next.surface.restore()?;
         self.settle_volume(step.dt);
         Ok(())
     }
 
     /// Liquid beyond an open side or in a sink is gone.
-    fn drain(&mut self, step: &Step) -> Result<()> {
+    fn drain(&mut self, step: &Step) {
         let (domain, open, cell) = (self.options.domain, self.options.open, self.options.cell);
         if open == [[false; 2]; 3] && step.outflows.is_empty() {
-            return Ok(());
+            return;
         }
         let surface = &mut self.next.surface;
         let [before, _] = surface.measure();
@@ -62,17 +63,14 @@ impl Bcc {
             let sinks = step.outflows.iter().filter(|s| s.bounds.grow(2.0 * cell).contains(x));
             sinks.fold(along(0).max(along(1)).max(along(2)), |d, s| d.max(-(s.distance)(x)))
         });
-        // What restoring the markers changes is the tracker's error, not liquid that left.
-        let gone = before - surface.measure()[0];
-        surface.restore()?;
-        self.next.expected -= gone;
-        Ok(())
+        // What is restored later is the tracker's error, not liquid that left.
+        self.next.expected -= before - surface.measure()[0];
     }
 
     /// The regions of the sources are liquid; what they gave enters the ledger. That is what the region holds when it is
     /// filled for the first time, and then what has moved out of it, however much of its rim the tracker wore off and
     /// is filled up again.
-    fn let_in(&mut self, step: &Step) -> Result<()> {
+    fn let_in(&mut self, step: &Step) {
         for inflow in step.inflows {
             let State { surface, emitted, expected, .. } = &mut self.next;
             let given = &mut emitted[inflow.index];
@@ -82,11 +80,9 @@ impl Bcc {
                 true => moved_out(&surface.set, inflow, step).min(inflow.budget),
                 false => surface.measure()[0] - before,
             };
-            surface.restore()?;
             *given += gave;
             *expected += gave;
         }
-        Ok(())
     }
 
     /// Measure the liquid and move its surface towards the volume that there should be.
