@@ -281,6 +281,33 @@ typedef struct mns_named_mesh {
     size_t attribute_count;
 } mns_named_mesh;
 
+/*
+ Numbers on a regular lattice, for a scene that names them under "fields" or, as distances, as the file of a mesh: then
+ the mesh is the surface on which they are zero, negative inside. Between samples values are linear; half a step beyond
+ the outermost samples the field ends.
+ */
+typedef struct mns_field {
+    /* sizeof(mns_field). */
+    uint32_t struct_size;
+    /* 0. */
+    uint32_t reserved;
+    /* In settings, the name that the scene gives as a file; else not read. */
+    const char *name;
+    /* In mns_simulation_set_field, when, in frames; else not read. */
+    double frame;
+    /* Samples along each axis of the lattice. */
+    uint64_t counts[3];
+    /* Where the first sample is, in scene units. */
+    double origin[3];
+    /* The steps x y z from a sample to the next along the first axis, then along the second and the third, scene units. */
+    double steps[9];
+    /*
+     One number a sample, or three for a vector; f32 or f64. Samples along the first axis stand side by side, then
+     come those of the next along the second.
+     */
+    struct mns_array values;
+} mns_field;
+
 /* What the host decides. Fill with mns_settings_init, then change what you like; zero is the default. */
 typedef struct mns_settings {
     /* sizeof(mns_settings). */
@@ -298,6 +325,10 @@ typedef struct mns_settings {
     const struct mns_named_mesh *meshes;
     /* Number of meshes. */
     size_t mesh_count;
+    /* Fields in memory that take the place of files of the same name; may be NULL if field_count is 0. */
+    const struct mns_field *fields;
+    /* Number of fields. */
+    size_t field_count;
 } mns_settings;
 
 /* How big a scene will be, from its description alone. Set struct_size before the call. */
@@ -680,6 +711,19 @@ mns_result mns_simulation_set_geometry(struct mns_simulation *simulation,
                                        const char *name,
                                        const struct mns_mesh_sample *samples,
                                        size_t count);
+
+/*
+ Replace a field that the scene names under "fields" by `samples`, `count` of them at rising frames (copied). Between two
+ frames values go from one to the other; before the first and after the last they stay. For a host whose volumes are
+ animated: send those of the frame to come, and of its beginning, before each step. What was simulated stays. Saved states
+ do not hold fields: send them again after a load.
+ Errors: INVALID (no field has this name, frames do not rise, numbers are not finite, another width than the kind of field
+ has). After an error the field is as it was.
+ */
+mns_result mns_simulation_set_field(struct mns_simulation *simulation,
+                                    const char *name,
+                                    const struct mns_field *samples,
+                                    size_t count);
 
 /*
  Replace a number of the scene by values at rising frames, for a host whose slider is animated: send them up to the

@@ -185,6 +185,22 @@ struct MeshSample {
     std::vector<mns_attribute> attributes;
 };
 
+/// Numbers on a lattice at a frame, borrowed: one or three (width) at each of counts[0] x counts[1] x counts[2] samples, which
+/// stand `step` apart along x, y and z, x first. `name` is the file of the scene that it stands for in settings.
+inline mns_field field(const std::vector<float> &values, int width, const uint64_t counts[3], const double origin[3], double step,
+                       double frame = 0, const char *name = nullptr) {
+    mns_field out = detail::sized<mns_field>();
+    out.name = name;
+    out.frame = frame;
+    for (int a = 0; a < 3; ++a) {
+        out.counts[a] = counts[a];
+        out.origin[a] = origin[a];
+        out.steps[4 * a] = step;
+    }
+    out.values = array(values, width);
+    return out;
+}
+
 /// A running simulation.
 class Simulation {
 public:
@@ -269,6 +285,11 @@ public:
             rows.push_back(row);
         }
         check(mns_simulation_set_geometry(handle_, kind, name.c_str(), rows.data(), rows.size()));
+    }
+
+    /// Replace a field of the scene by samples at rising frames; see field().
+    void set_field(const std::string &name, const std::vector<mns_field> &samples) {
+        check(mns_simulation_set_field(handle_, name.c_str(), samples.data(), samples.size()));
     }
 
     /// Replace a number of the scene, as "liquids[0].viscosity", by rows of a frame and one value, or three.

@@ -81,6 +81,8 @@ public:
             wire.animated = input->flags().getTimeDep();
             if (!wire.animated) wire.version = version(i);
         }
+        // Volumes come with the forces.
+        wires[Fields] = wires[Forces];
         return wires;
     }
 
@@ -129,7 +131,10 @@ private:
             inputs.bodies = read_pieces(detail, "body", Of::Body);
             for (const Object &body : inputs.bodies) mySop.myBodies[body.name] = body.mesh;
             break;
-        case SOP_Meniscus::FORCES: inputs.forces = read_forces(detail); break;
+        case SOP_Meniscus::FORCES:
+            inputs.forces = read_forces(detail);
+            inputs.fields = read_fields(detail);
+            break;
         default: {
             UT_BoundingBox box;
             inputs.has_container = detail.getBBox(&box) != 0;
@@ -163,6 +168,7 @@ private:
             for (const double *v : {force.center, force.axis}) hash = hash_bytes(v, 24, hash);
             for (const double *v : {&force.strength, &force.radius}) hash = hash_bytes(v, 8, hash);
         }
+        for (const Field &field : inputs.fields) hash = hash_field(field, hash);
         seen = {detail->getUniqueId(), detail->getMetaCacheCount(), hash};
         return hash;
     }
@@ -190,7 +196,7 @@ PRM_Template *SOP_Meniscus::templates() {
 }
 
 const char *SOP_Meniscus::inputLabel(unsigned index) const {
-    static const char *const labels[INPUTS] = {"Sources", "Colliders", "Container", "Floating Bodies", "Forces"};
+    static const char *const labels[INPUTS] = {"Sources", "Colliders", "Container", "Floating Bodies", "Forces and Fields"};
     return index < INPUTS ? labels[index] : "";
 }
 

@@ -12,6 +12,7 @@
 #include <UT/UT_Vector3.h>
 
 #include <cstring>
+#include <set>
 
 using namespace meniscus::node;
 
@@ -235,6 +236,12 @@ std::vector<Object> read_pieces(const GU_Detail &detail, const char *fallback, O
                                            : own_number(detail, row, piece.prim, piece.points, value);
             if (own) piece.object.own[row.name] = value;
         }
+        if (of == Of::Source) {
+            const GA_ROHandleF on_prims(&detail, GA_ATTRIB_PRIMITIVE, "density"), on_detail(&detail, GA_ATTRIB_DETAIL, "density");
+            // It does not act; the node says so.
+            if (on_prims.isValid() || on_detail.isValid())
+                piece.object.own["density"] = Value(double(on_prims.isValid() ? on_prims.get(piece.prim) : on_detail.get(GA_Offset(0))));
+        }
         // What nobody can paint on is not read.
         if (of != Of::Body) piece.object.mesh.attributes = carried(detail, piece.points, of == Of::Collider ? "friction" : nullptr);
         objects.push_back(std::move(piece.object));
@@ -248,7 +255,12 @@ std::vector<Force> read_forces(const GU_Detail &detail) {
     const GA_ROHandleF strength(&detail, GA_ATTRIB_POINT, "strength"), radius(&detail, GA_ATTRIB_POINT, "radius");
     const GA_ROHandleV3 axis(&detail, GA_ATTRIB_POINT, "axis");
     if (!strength.isValid() && !axis.isValid()) return forces;
+    // A volume hangs on a point that is no force.
+    std::set<GA_Offset> volumes;
+    for (GA_Offset prim : detail.getPrimitiveRange())
+        if (detail.getGEOPrimitive(prim)->getTypeId() == GA_PRIMVDB) volumes.insert(detail.getGEOPrimitive(prim)->getPointOffset(0));
     for (GA_Offset p : detail.getPointRange()) {
+        if (volumes.count(p)) continue;
         Force force;
         if (kind.isValid() && kind.get(p).c_str()[0]) force.kind = kind.get(p).c_str();
         const UT_Vector3 at = detail.getPos3(p);

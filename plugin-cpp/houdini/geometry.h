@@ -12,6 +12,8 @@
 std::vector<meniscus::node::Object> read_pieces(const GU_Detail &detail, const char *fallback, meniscus::node::Of of);
 /// Points as forces, by the attributes force (uniform, point, vortex), strength, radius, axis.
 std::vector<meniscus::node::Force> read_forces(const GU_Detail &detail);
+/// VDBs as fields, by their names: dense over the box of their active voxels.
+std::vector<meniscus::node::Field> read_fields(const GU_Detail &detail);
 /// Append a mesh; `after` seconds along its velocities.
 void append_surface(GU_Detail &detail, const meniscus::node::Frame &frame, double after, bool velocity);
 void append_particles(GU_Detail &detail, const meniscus::node::Frame &frame, double after, bool velocity);

@@ -30,6 +30,14 @@ uint64_t hash_bytes(const void *data, std::size_t size, uint64_t seed) {
     return h;
 }
 
+uint64_t hash_field(const Field &field, uint64_t seed) {
+    seed = hash_bytes(field.name.data(), field.name.size(), seed ^ uint64_t(field.width));
+    seed = hash_bytes(field.counts.data(), sizeof field.counts, seed);
+    seed = hash_bytes(field.origin.data(), sizeof field.origin, seed);
+    seed = hash_bytes(field.steps.data(), sizeof field.steps, seed);
+    return hash_bytes(field.values.data(), 4 * field.values.size(), seed);
+}
+
 uint64_t hash_mesh(const Mesh &mesh, uint64_t seed) {
     seed = hash_bytes(mesh.points.data(), 4 * mesh.points.size(), seed);
     seed = hash_bytes(mesh.triangles.data(), 4 * mesh.triangles.size(), seed);

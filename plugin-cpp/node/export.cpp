@@ -1,4 +1,5 @@
-// The scene as files for the farm: one JSON, and a PLY for each mesh, which is written once however often it comes.
+// The scene as files for the farm: one JSON, and a PLY for each mesh and a NRRD for each field, which are written once however
+// often they come.
 #include "node.hpp"
 
 #include <filesystem>
@@ -36,9 +37,27 @@ void write_mesh(const std::string &path, const Mesh &mesh) {
     write_file(path, out.data(), out.size());
 }
 
+void write_field(const std::string &path, const Field &field) {
+    const auto vector = [](const double *v) {
+        char text[96];
+        std::snprintf(text, sizeof text, "(%.17g,%.17g,%.17g)", v[0], v[1], v[2]);
+        return std::string(text);
+    };
+    const bool three = field.width == 3;
+    std::string out = std::string("NRRD0004\ntype: float\ndimension: ") + (three ? "4" : "3") + "\nsizes:" + (three ? " 3" : "");
+    for (uint64_t n : field.counts) out += " " + std::to_string(n);
+    out += std::string("\nspace dimension: 3\nspace directions:") + (three ? " none" : "");
+    for (std::size_t a = 0; a < 3; ++a) out += " " + vector(&field.steps[3 * a]);
+    out += "\nspace origin: " + vector(field.origin.data()) + "\nendian: little\nencoding: raw\n\n";
+    const std::size_t head = out.size();
+    out.resize(head + 4 * field.values.size());
+    std::memcpy(&out[head], field.values.data(), 4 * field.values.size());
+    write_file(path, out.data(), out.size());
+}
+
 namespace {
 
-/// Writes the meshes of a shot into one folder, each content once.
+/// Writes the meshes and fields of a shot into one folder, each content once.
 class Writer {
 public:
     Writer(const fs::path &folder, const std::string &prefix) : folder_(folder), prefix_(prefix) {}
@@ -49,6 +68,15 @@ public:
         if (known != files_.end()) return known->second;
         const std::string file = prefix_ + "/" + name;
         write_mesh((folder_ / file).string(), mesh);
+        return files_[hash] = file;
+    }
+
+    std::string field(const Field &field, const std::string &name) {
+        const uint64_t hash = hash_field(field);
+        const auto known = files_.find(hash);
+        if (known != files_.end()) return known->second;
+        const std::string file = prefix_ + "/" + name;
+        write_field((folder_ / file).string(), field);
         return files_[hash] = file;
     }
 
@@ -77,6 +105,14 @@ bool Node::export_scene(Host &host, const std::string &file, std::vector<Message
         std::map<std::string, std::string> still;
         for (const Placed &p : shot.objects())
             if (!p.animated) still[Shot::file(p, std::nullopt)] = writer.mesh(p.object.mesh, Shot::file(p, std::nullopt));
+        for (std::size_t i = 0; i < shot.fields().size(); ++i) {
+            const PlacedField &f = shot.fields()[i];
+            const std::string name = Shot::file(f, std::nullopt);
+            if (f.kind.empty())
+                still[name] = writer.field(f.field, name);
+            else if (!f.animated)
+                recording.fields[i] = {{static_cast<double>(shot.start()), writer.field(f.field, name)}};
+        }
         const int n = samples_a_frame(host);
         // The panel is read two frames further, as the running node does.
         for (int64_t f = shot.start(); f <= last + 2; ++f) {
@@ -103,6 +139,15 @@ bool Node::export_scene(Host &host, const std::string &file, std::vector<Message
                     const Object *object = Shot::find(inputs, p);
                     const std::string name = Shot::file(p, recording.files[o].size());
                     recording.files[o].push_back({at, writer.mesh(object ? object->mesh : Mesh(), name)});
+                }
+                for (std::size_t i = 0; reads && i < shot.fields().size(); ++i) {
+                    const PlacedField &f = shot.fields()[i];
+                    const Field *now = f.animated ? Shot::find(inputs, f) : nullptr;
+                    auto &files = recording.fields[i];
+                    if (now)
+                        files.push_back({at, writer.field(*now, Shot::file(f, files.size()))});
+                    else if (f.animated && !files.empty())
+                        files.push_back({at, files.back().second});
                 }
             }
         }

@@ -61,12 +61,19 @@ struct Force {
     double radius = 1;
 };
 
-/// A volume of numbers, x first. Kept for simulators that take fields; named in a message until then.
+/// A volume of numbers on a lattice, known by its name: `surface` is the distance to liquid that is there from the start,
+/// negative inside, `vel` its velocity in units a second, `viscosity` that of liquid that comes in, in Pa.s, and `force`
+/// an acceleration in m/s^2, which may depend on time.
 struct Field {
     std::string name;
-    std::array<int, 3> cells{};
+    /// Samples along each axis.
+    std::array<uint64_t, 3> counts{};
+    /// Where the first one is, and the steps x y z to the next along each axis.
     std::array<double, 3> origin{};
-    double cell = 0;
+    std::array<double, 9> steps{};
+    /// Numbers a sample: 1, or 3 for `vel` and `force`.
+    int width = 1;
+    /// Samples along the first axis side by side.
     std::vector<float> values;
 };
 
@@ -197,6 +204,7 @@ struct Cooked {
 /// A hash of bytes for versions and keys; the same on every machine of one byte order.
 uint64_t hash_bytes(const void *data, std::size_t size, uint64_t seed = 0);
 uint64_t hash_mesh(const Mesh &mesh, uint64_t seed = 0);
+uint64_t hash_field(const Field &field, uint64_t seed = 0);
 
 } // namespace meniscus::node
 

@@ -15,6 +15,16 @@ std::vector<mns_attribute> borrowed(const Mesh &mesh) {
     return all;
 }
 
+/// A field for the library, borrowed.
+mns_field borrowed(const Field &field) {
+    mns_field out = detail::sized<mns_field>();
+    std::copy(field.counts.begin(), field.counts.end(), out.counts);
+    std::copy(field.origin.begin(), field.origin.end(), out.origin);
+    std::copy(field.steps.begin(), field.steps.end(), out.steps);
+    out.values = meniscus::array(field.values.data(), field.values.size() / static_cast<std::size_t>(field.width), field.width);
+    return out;
+}
+
 mns_array floats(const std::vector<float> &v) { return meniscus::array(v.data(), v.size() / 3, 3); }
 
 void copy(const View<double> &from, double by, std::vector<float> &to) {
@@ -190,7 +200,7 @@ void Node::begin(Host &host, Cooked &out) {
     unfinished_ = false;
     shot_ = std::make_unique<Shot>(host, wires_, out.messages);
     if (!shot_->has_liquid()) {
-        out.messages.push_back({Level::Error, "Sources", "there is nothing to simulate: wire a closed mesh into the first input"});
+        out.messages.push_back({Level::Error, "Sources", "there is nothing to simulate: wire a closed mesh into the first input, or a volume called surface into the last"});
         return;
     }
     Recording recording;
@@ -217,11 +227,20 @@ void Node::begin(Host &host, Cooked &out) {
         meshes[i].attributes = carried[i].data();
         meshes[i].attribute_count = carried[i].size();
     }
+    std::vector<std::string> field_names;
+    std::vector<mns_field> fields;
+    for (const PlacedField &f : shot_->fields()) {
+        field_names.push_back(Shot::file(f, std::nullopt));
+        fields.push_back(borrowed(f.field));
+    }
+    for (std::size_t i = 0; i < fields.size(); ++i) fields[i].name = field_names[i].c_str();
     mns_settings settings = detail::sized<mns_settings>();
     settings.threads = std::max(1u, host.threads());
     settings.memory_limit = static_cast<uint64_t>(gigabytes(host, "memory_limit"));
     settings.meshes = meshes.data();
     settings.mesh_count = meshes.size();
+    settings.fields = fields.data();
+    settings.field_count = fields.size();
     simulation_ = std::make_unique<Simulation>(json, &settings);
     ++begun_;
     cache_.put(key_, picture(host, wanted_besides(host)), out.messages);
@@ -300,6 +319,8 @@ void Node::send(Host &host, int64_t frame, int64_t until, Cooked &out) {
     }
     for (const Placed &p : shot_->objects())
         if (p.animated) send_geometry(p, samples);
+    for (const PlacedField &f : shot_->fields())
+        if (f.animated) send_field(f, samples);
     for (const Keyed &k : shot_->keyed()) {
         if (!k.object && !k.force) continue;
         std::vector<double> rows;
@@ -332,6 +353,20 @@ void Node::send_geometry(const Placed &placed, const std::vector<Sample> &sample
     }
     const int32_t kind = placed.list == List::Colliders ? MNS_GEOMETRY_COLLIDER : MNS_GEOMETRY_EMITTER;
     check(mns_simulation_set_geometry(simulation_->handle(), kind, placed.name.c_str(), rows.data(), rows.size()));
+}
+
+/// A field that has vanished stays as it was.
+void Node::send_field(const PlacedField &placed, const std::vector<Sample> &samples) {
+    std::vector<mns_field> rows;
+    for (const Sample &s : samples)
+        if (const Field *field = Shot::find(s.inputs, placed)) {
+            rows.push_back(borrowed(*field));
+            rows.back().frame = s.frame;
+        } else if (!rows.empty()) {
+            rows.push_back(rows.back());
+            rows.back().frame = s.frame;
+        }
+    if (!rows.empty()) check(mns_simulation_set_field(simulation_->handle(), placed.field.name.c_str(), rows.data(), rows.size()));
 }
 
 /// Send the animated numbers of the panel from the start on: the clock adds up their past.

@@ -46,6 +46,7 @@ private:
     void step(Host &host, int64_t first, int64_t wanted, Cooked &out);
     void send(Host &host, int64_t frame, int64_t until, Cooked &out);
     void send_geometry(const Placed &placed, const std::vector<Sample> &samples);
+    void send_field(const PlacedField &placed, const std::vector<Sample> &samples);
     void send_panel(Host &host, int64_t until);
     const Inputs &read(Host &host, double frame);
     std::shared_ptr<const Frame> picture(Host &host, Besides besides);
@@ -69,8 +70,9 @@ private:
 
 /// Samples of the animated meshes a frame.
 int samples_a_frame(Host &host);
-/// A mesh as PLY that the library reads back to the same bits.
+/// A mesh as PLY, and a field as NRRD, that the library reads back to the same bits.
 void write_mesh(const std::string &path, const Mesh &mesh);
+void write_field(const std::string &path, const Field &field);
 
 } // namespace meniscus::node
 

@@ -87,6 +87,7 @@ Shot::Shot(Host &host, const Wires &wires, std::vector<Message> &messages) : wir
     const double at = static_cast<double>(start_);
     unit_length_ = host.value(row("unit_length"), at).x[0];
     inputs_ = host.read(at);
+    warn_of_density(host, messages);
     const auto painted = [](const Object &o) { return !o.mesh.attributes.empty(); };
     const bool any = std::any_of(inputs_.sources.begin(), inputs_.sources.end(), painted);
     clean(host, inputs_, at);
@@ -98,8 +99,7 @@ Shot::Shot(Host &host, const Wires &wires, std::vector<Message> &messages) : wir
     add(host, inputs_.sources, Of::Source, wires[Sources].animated, messages);
     add(host, inputs_.colliders, Of::Collider, wires[Colliders].animated, messages);
     add(host, inputs_.bodies, Of::Body, wires[Bodies].animated, messages);
-    for (const Field &field : inputs_.fields)
-        messages.push_back({Level::Warning, field.name, "this simulator takes no fields; the volume is left out"});
+    add_fields(host, messages);
     const Row &drag = row("wind_drag");
     wind_ = host.animated(drag) || host.value(drag, at).x[0] != 0;
     find_keyed(host);
@@ -112,6 +112,64 @@ Shot::Shot(Host &host, const Wires &wires, std::vector<Message> &messages) : wir
         for (std::size_t a = 0; a < lo.size(); ++a) longest = std::max(longest, hi[a].number() - lo[a].number());
         cell_ = longest * unit_length_ / std::max(1.0, resolution.get("divisions").number());
     }
+}
+
+/// All liquid has the density of the panel: a source that says otherwise is named, not passed over.
+void Shot::warn_of_density(Host &host, std::vector<Message> &messages) const {
+    const double panel = host.value(row("density"), static_cast<double>(start_)).x[0];
+    const auto differs = [&](double density) { return std::isfinite(density) && std::abs(density - panel) > 0.02 * panel; };
+    for (const Object &source : inputs_.sources) {
+        const auto own = source.own.find("density");
+        bool found = own != source.own.end() && differs(own->second.x[0]);
+        for (const Attribute &a : source.mesh.attributes)
+            found = found || (a.name == "density" && a.width == 1 && std::any_of(a.floats.begin(), a.floats.end(), differs));
+        if (found)
+            messages.push_back({Level::Warning, source.name,
+                                "its density does not act: all liquid has that of the panel; give liquids one density, they may differ in viscosity"});
+    }
+}
+
+void Shot::add_fields(Host &host, std::vector<Message> &messages) {
+    const bool tets = host.value(row("simulator"), static_cast<double>(start_)).text == "bcc";
+    for (Field &field : inputs_.fields) {
+        PlacedField placed;
+        const auto left_out = [&](const std::string &why) { messages.push_back({Level::Warning, field.name, why + "; the volume is left out"}); };
+        int width = 3;
+        if (field.name == "surface" || field.name == "viscosity") width = 1;
+        if (field.name == "vel") placed.kind = "velocity";
+        if (field.name == "viscosity" || field.name == "force") placed.kind = field.name;
+        const auto same = [&](const PlacedField &o) { return o.field.name == field.name; };
+        const auto wrong = [](float x) { return !std::isfinite(x); };
+        if (placed.kind.empty() && field.name != "surface") {
+            left_out("only volumes called surface, vel, viscosity and force are read");
+        } else if (std::any_of(fields_.begin(), fields_.end(), same)) {
+            left_out("there is another of this name");
+        } else if (field.width != width || field.values.size() != field.counts[0] * field.counts[1] * field.counts[2] * static_cast<uint64_t>(width) ||
+                   field.values.empty()) {
+            left_out("it must have " + std::to_string(width) + (width == 1 ? " number" : " numbers") + " at each sample");
+        } else if (std::any_of(field.values.begin(), field.values.end(), wrong)) {
+            left_out("it holds numbers that are not finite");
+        } else if (tets && field.name == "viscosity") {
+            left_out("liquid on tetrahedra carries no viscosity of its own");
+        } else {
+            placed.animated = wires_[Fields].animated && field.name == "force";
+            placed.field = std::move(field);
+            fields_.push_back(std::move(placed));
+        }
+    }
+    inputs_.fields.clear();
+}
+
+const Field *Shot::find(const Inputs &inputs, const PlacedField &placed) {
+    for (const Field &field : inputs.fields)
+        if (field.name == placed.field.name && field.width == placed.field.width && !field.values.empty()) return &field;
+    return nullptr;
+}
+
+std::string Shot::file(const PlacedField &placed, std::optional<std::size_t> sample) {
+    char number[32] = "";
+    if (sample) std::snprintf(number, sizeof number, ".%06zu", *sample);
+    return "fields." + placed.field.name + number + ".nrrd";
 }
 
 std::string Shot::unique(const std::string &name, const char *fallback) {
@@ -203,7 +261,8 @@ void Shot::find_keyed(Host &host) {
 }
 
 bool Shot::any_animated_mesh() const {
-    const bool forces = wires_[Forces].animated && !inputs_.forces.empty();
+    const bool fields = std::any_of(fields_.begin(), fields_.end(), [](const PlacedField &f) { return f.animated; });
+    const bool forces = fields || (wires_[Forces].animated && !inputs_.forces.empty());
     // Colliders that come later than the start are read to be named.
     return forces || wires_[Colliders].animated || std::any_of(objects_.begin(), objects_.end(), [](const Placed &p) { return p.animated; });
 }
@@ -213,7 +272,8 @@ bool Shot::any_samples() const {
 }
 
 bool Shot::has_liquid() const {
-    return std::any_of(objects_.begin(), objects_.end(),
+    return std::any_of(fields_.begin(), fields_.end(), [](const PlacedField &f) { return f.kind.empty(); }) ||
+           std::any_of(objects_.begin(), objects_.end(),
                        [](const Placed &p) { return p.list == List::Initial || p.list == List::Emitters; });
 }
 
@@ -356,6 +416,29 @@ void Shot::write_forces(Json &scene, const Recording &recording) const {
     }
 }
 
+/// Distances are liquid at the start, as the surface on which they are zero; the others act.
+void Shot::write_fields(Json &scene, const Recording &recording) const {
+    for (std::size_t i = 0, acting = 0; i < fields_.size(); ++i) {
+        const PlacedField &f = fields_[i];
+        if (f.kind.empty()) {
+            const std::string here = "initial[" + std::to_string(scene.get("initial").items().size()) + "]";
+            scene.at(here + ".name") = Json(f.field.name);
+            scene.at(here + ".shape.mesh.file") = Json(file(f, std::nullopt));
+            continue;
+        }
+        const std::string here = "fields[" + std::to_string(acting++) + "].";
+        scene.at(here + "name") = Json(f.field.name);
+        scene.at(here + "kind") = Json(f.kind);
+        Json files = Json::list();
+        const auto found = recording.fields.find(i);
+        if (found != recording.fields.end())
+            for (const auto &one : found->second) files.push(Json::list({Json(one.first), Json(one.second)}));
+        else
+            files.push(Json::list({Json(static_cast<double>(start_)), Json(file(f, std::nullopt))}));
+        scene.at(here + "files") = files;
+    }
+}
+
 /// A source with a viscosity of its own pours another liquid; those of one viscosity are one liquid.
 void Shot::write_liquid(Json &scene, Host &host, const Placed &placed) const {
     const double own = value(host, row("source_viscosity"), &placed.object, static_cast<double>(start_)).x[0];
@@ -425,6 +508,7 @@ Json Shot::scene(Host &host, const Recording &recording, int64_t last) const {
             write(scene, r, path, value(host, r, &p.object, at), recording);
         }
     }
+    write_fields(scene, recording);
     return scene;
 }
 

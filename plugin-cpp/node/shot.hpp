@@ -28,6 +28,15 @@ struct Placed {
     Object object;
 };
 
+/// A field that liquid begins with or is driven by.
+struct PlacedField {
+    Field field;
+    /// Its kind in the scene; empty for the distance to liquid.
+    std::string kind;
+    /// Whether it is sent at each sample.
+    bool animated = false;
+};
+
 /// A number of the scene that changes with the frame: of the panel, of an object, or of a force.
 struct Keyed {
     std::string path;
@@ -44,6 +53,8 @@ using Keys = std::vector<std::array<double, 4>>;
 struct Recording {
     std::map<std::string, Keys> keys;
     std::map<std::size_t, std::vector<std::pair<double, std::string>>> files;
+    /// Files of animated fields, by their place in Shot::fields.
+    std::map<std::size_t, std::vector<std::pair<double, std::string>>> fields;
 };
 
 class Shot {
@@ -61,6 +72,7 @@ public:
     bool has_liquid() const;
     const std::vector<Placed> &objects() const { return objects_; }
     const std::vector<Keyed> &keyed() const { return keyed_; }
+    const std::vector<PlacedField> &fields() const { return fields_; }
 
     /// The value of an animated number at a frame. `inputs` are those of that frame and may be null for the panel's.
     std::optional<Value> sample(Host &host, const Keyed &keyed, double frame, const Inputs *inputs) const;
@@ -75,16 +87,23 @@ public:
     void clean(Host &host, Inputs &inputs, double frame) const;
     /// The scene. `last` is its last frame.
     Json scene(Host &host, const Recording &recording, int64_t last) const;
+    /// The field of this frame's inputs that is `placed`, or null if it has vanished or changed its kind.
+    static const Field *find(const Inputs &inputs, const PlacedField &placed);
+    /// The file of a field.
+    static std::string file(const PlacedField &placed, std::optional<std::size_t> sample);
     /// The file of an object's mesh: that of a sample if it moves.
     static std::string file(const Placed &placed, std::optional<std::size_t> sample);
 
 private:
     void add(Host &host, std::vector<Object> &from, Of kind, bool animated, std::vector<Message> &messages);
+    void add_fields(Host &host, std::vector<Message> &messages);
+    void warn_of_density(Host &host, std::vector<Message> &messages) const;
     void find_keyed(Host &host);
     Value value(Host &host, const Row &row, const Object *object, double frame) const;
     void write(Json &scene, const Row &row, const std::string &path, const Value &value, const Recording &recording) const;
     void write_liquid(Json &scene, Host &host, const Placed &placed) const;
     void write_forces(Json &scene, const Recording &recording) const;
+    void write_fields(Json &scene, const Recording &recording) const;
     std::string unique(const std::string &name, const char *fallback);
 
     int64_t start_ = 1;
@@ -92,6 +111,7 @@ private:
     Inputs inputs_;
     Wires wires_;
     std::vector<Placed> objects_;
+    std::vector<PlacedField> fields_;
     std::vector<Keyed> keyed_;
     std::vector<std::string> names_;
     /// What liquid of some source carries from the start frame on.

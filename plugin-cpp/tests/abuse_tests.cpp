@@ -93,14 +93,20 @@ TEST(empty_inputs_are_a_message) {
         in.sources.push_back({"pool", box(0, 0, 0, 0.16, 0.2, 0.2), {}});
         in.sources.push_back({"dust", Mesh(), {}});
         in.colliders.push_back({"ghost", Mesh(), {}});
-        in.fields.push_back({"vel", {}, {}, 0, {}});
+        Field empty, strange, broken = field("force", 3, 0.1, [](double, double, double) { return Value(1, 0, 0); });
+        empty.name = "vel";
+        strange.name = "heat";
+        broken.values[5] = std::numeric_limits<float>::quiet_NaN();
+        in.fields = {empty, strange, broken};
         return in;
     };
     const Cooked some = node.cook(host, 2);
     CHECK(some.status == Status::Done);
     CHECK(says(some, Level::Warning, "dust: this source has no polygons"));
     CHECK(says(some, Level::Warning, "ghost: this collider has no polygons"));
-    CHECK(says(some, Level::Warning, "vel: this simulator takes no fields"));
+    CHECK(says(some, Level::Warning, "vel: it must have 3 numbers"));
+    CHECK(says(some, Level::Warning, "heat: only volumes called surface"));
+    CHECK(says(some, Level::Warning, "force: it holds numbers that are not finite"));
 }
 
 TEST(numbers_out_of_range_are_named) {

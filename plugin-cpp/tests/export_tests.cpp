@@ -126,6 +126,24 @@ TEST(a_pour_from_the_command_line_is_the_same_to_the_last_bit) {
     compare(host, "pour", 1, 6);
 }
 
+TEST(a_shot_with_fields_from_the_command_line_is_the_same_to_the_last_bit) {
+    FakeHost host;
+    host.fields_move = true;
+    host.set("collider_samples", 2);
+    host.set("viscosity", 0.1);
+    host.inputs = [](double f) {
+        Inputs in;
+        in.fields.push_back(field("surface", 1, 0.02, [](double x, double y, double z) {
+            return Value(std::sqrt((x - 0.2) * (x - 0.2) + (y - 0.12) * (y - 0.12) + (z - 0.1) * (z - 0.1)) - 0.08);
+        }));
+        in.fields.push_back(field("vel", 3, 0.05, [](double, double y, double) { return Value(y, 0.2, 0); }));
+        in.fields.push_back(field("viscosity", 1, 0.05, [](double x, double, double) { return Value(x < 0.2 ? 0.01 : 2); }));
+        in.fields.push_back(field("force", 3, 0.1, [f](double x, double, double) { return Value(f * (1 - x), std::sin(f), 0); }));
+        return in;
+    };
+    compare(host, "fields", 1, 6);
+}
+
 TEST(a_painted_shot_from_the_command_line_is_the_same_to_the_last_bit) {
     FakeHost host;
     host.source_moves = host.collider_moves = true;

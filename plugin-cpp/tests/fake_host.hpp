@@ -69,7 +69,9 @@ public:
         wires[Colliders] = {collider != nullptr || collider_moves, collider_moves, version};
         wires[Container] = {in.has_container, false, hash_bytes(in.container_min, 24, hash_bytes(in.container_max, 24))};
         wires[Forces] = {!in.forces.empty(), forces_move, in.forces.size()};
-        wires[Fields] = {!in.fields.empty(), false, in.fields.size()};
+        version = 0;
+        for (const Field &f : in.fields) version = hash_field(f, version);
+        wires[Fields] = {!in.fields.empty(), fields_move, version};
         wires[Bodies] = {!in.bodies.empty(), false, in.bodies.size()};
         return wires;
     }
@@ -87,12 +89,30 @@ public:
     std::function<Inputs(double)> inputs;
     std::function<Mesh(double)> collider;
     std::function<bool(const Progress &)> watch;
-    bool source = true, collider_moves = false, source_moves = false, forces_move = false;
+    bool source = true, collider_moves = false, source_moves = false, forces_move = false, fields_move = false;
     unsigned granted = 2;
     std::array<uint32_t, 2> rate{24, 1};
     std::vector<double> read_at;
     std::vector<Progress> seen;
 };
+
+/// A field over the domain and a little more, with steps of `step`.
+inline Field field(const char *name, int width, double step, const std::function<Value(double x, double y, double z)> &f) {
+    Field out;
+    out.name = name;
+    out.width = width;
+    out.origin = {-step, -step, -step};
+    out.steps = {step, 0, 0, 0, step, 0, 0, 0, step};
+    const double size[3] = {0.4, 0.3, 0.2};
+    for (std::size_t a = 0; a < 3; ++a) out.counts[a] = static_cast<uint64_t>(std::lround(size[a] / step)) + 3;
+    for (uint64_t k = 0; k < out.counts[2]; ++k)
+        for (uint64_t j = 0; j < out.counts[1]; ++j)
+            for (uint64_t i = 0; i < out.counts[0]; ++i) {
+                const Value v = f((double(i) - 1) * step, (double(j) - 1) * step, (double(k) - 1) * step);
+                for (int c = 0; c < width; ++c) out.values.push_back(static_cast<float>(v.x[c]));
+            }
+    return out;
+}
 
 /// A paddle that swings through the pool, moved as a whole.
 inline Mesh swinging(double frame) { return turned(box(0.2, 0.02, 0, 0.24, 0.28, 0.2), 0.22, 0.26, 0.5 * std::sin(0.3 * frame)); }

@@ -106,6 +106,46 @@ TEST(a_cook_gives_a_mesh_with_velocity_and_details) {
     CHECK(volume < -5e-3);
 }
 
+TEST(volumes_of_the_last_input_are_liquid_and_drive_it) {
+    Scene scene;
+    bool staggered = false;
+    scene.set("particlesep", 0.01);
+    const auto make = [&](GU_Detail &d, double) {
+        const auto transform = openvdb::math::Transform::createLinearTransform(0.02);
+        transform->postTranslate(openvdb::Vec3d(0.01, 0.01, 0.01));
+        auto surface = openvdb::FloatGrid::create(0.06f);
+        surface->setTransform(transform);
+        auto vel = openvdb::Vec3SGrid::create(openvdb::Vec3s(0, 0, 0));
+        vel->setTransform(transform);
+        if (staggered) vel->setGridClass(openvdb::GRID_STAGGERED);
+        for (int i = 12; i < 20; ++i)
+            for (int j = 0; j < 8; ++j)
+                for (int k = 0; k < 10; ++k) {
+                    surface->getAccessor().setValue(openvdb::Coord(i, j, k), -0.02f);
+                    vel->getAccessor().setValue(openvdb::Coord(i, j, k), openvdb::Vec3s(float(i), 0, 0));
+                }
+        GU_PrimVDB::buildFromGrid(d, surface, nullptr, "surface");
+        GU_PrimVDB::buildFromGrid(d, vel, nullptr, "vel");
+    };
+    StubInput fields{make};
+    scene.sop->stub_inputs = {&scene.pool, nullptr, nullptr, nullptr, &fields};
+    CHECK_EQ(scene.cook(1), UT_ERROR_NONE);
+    // The pool, and 8 by 8 by 10 voxels of 2 cm.
+    if (std::abs(scene.detail("sim_volume") / (6.4e-3 + 640 * 8e-6) - 1) > 0.05) test::fail(__FILE__, __LINE__, std::to_string(scene.detail("sim_volume")) + " m^3");
+    GU_Detail detail;
+    make(detail, 1);
+    std::vector<Field> read = read_fields(detail);
+    CHECK_EQ(read.size(), std::size_t(2));
+    CHECK(read[1].name == "vel" && read[1].width == 3 && read[1].counts[0] == 8 && read[1].counts[2] == 10);
+    CHECK(std::abs(read[1].origin[0] - 0.25) < 1e-12 && std::abs(read[1].steps[4] - 0.02) < 1e-12 && read[1].steps[1] == 0);
+    CHECK(read[1].values[0] == 12 && read[1].values[3] == 13);
+    CHECK(read[0].width == 1 && read[0].values.size() == 640);
+    staggered = true;
+    GU_Detail other;
+    make(other, 1);
+    CHECK(read_fields(other)[1].values[0] == 12.5f);
+}
+
 TEST(volumes_stand_beside_the_surface_when_asked_for) {
     Scene scene;
     CHECK_EQ(scene.cook(3), UT_ERROR_NONE);

@@ -55,6 +55,19 @@ class NamedMesh(ctypes.Structure):
     ]
 
 
+class Field(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
+        ("name", ctypes.c_char_p),
+        ("frame", ctypes.c_double),
+        ("counts", ctypes.c_uint64 * 3),
+        ("origin", ctypes.c_double * 3),
+        ("steps", ctypes.c_double * 9),
+        ("values", Array),
+    ]
+
+
 class Settings(ctypes.Structure):
     _fields_ = [
         ("struct_size", ctypes.c_uint32),
@@ -63,6 +76,8 @@ class Settings(ctypes.Structure):
         ("mesh_folder", ctypes.c_char_p),
         ("meshes", ctypes.POINTER(NamedMesh)),
         ("mesh_count", ctypes.c_size_t),
+        ("fields", ctypes.POINTER(Field)),
+        ("field_count", ctypes.c_size_t),
     ]
 
 
@@ -180,6 +195,7 @@ _FUNCTIONS = {
     "mns_simulation_advance": [_handle, ctypes.c_int64, PROGRESS, _any],
     "mns_simulation_interrupt": [_handle],
     "mns_simulation_set_geometry": [_handle, ctypes.c_int32, _text, ctypes.POINTER(MeshSample), _size],
+    "mns_simulation_set_field": [_handle, _text, ctypes.POINTER(Field), _size],
     "mns_simulation_set_keys": [_handle, _text, ctypes.POINTER(Array)],
     "mns_simulation_save": [_handle, _array],
     "mns_simulation_save_file": [_handle, _text],
@@ -268,6 +284,21 @@ def array_in(values, width: int, integers: bool = False):
         raise ValueError(f"{values.size} numbers are not groups of {width}")
     kind = 4 if integers else (1 if values.dtype == numpy.float32 else 2)
     return Array(values.ctypes.data, values.size // width, 0, kind, width), values
+
+
+def field(row, values, origin, steps):
+    """Fill a record of a field; returns what must live as long as it does."""
+    values = numpy.asarray(values, dtype=numpy.float32)
+    if values.ndim not in (3, 4):
+        raise ValueError("a field has the shape x, y, z, or x, y, z, 3 for vectors")
+    # Samples along x stand side by side.
+    flat = numpy.ascontiguousarray(values.transpose(2, 1, 0, *range(3, values.ndim)))
+    steps = numpy.asarray(steps, dtype=numpy.float64)
+    steps = steps if steps.ndim == 2 else numpy.eye(3) * steps
+    row.struct_size = ctypes.sizeof(row)
+    row.counts[:], row.origin[:], row.steps[:] = values.shape[:3], [float(x) for x in origin], steps.ravel().tolist()
+    row.values, held = array_in(flat.reshape(-1, 3) if values.ndim == 4 else flat.ravel(), 3 if values.ndim == 4 else 1)
+    return held
 
 
 def paint(row, attributes):

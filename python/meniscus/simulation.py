@@ -56,12 +56,15 @@ class Simulation:
         memory_limit: int = 0,
         mesh_folder: Optional[str] = None,
         meshes: Optional[Dict[str, tuple]] = None,
+        fields: Optional[Dict[str, tuple]] = None,
     ):
         """Build a scene at its first frame.
 
         ``threads`` 0 takes what the scene says, or all; ``memory_limit`` is in bytes. Mesh files of the scene
         are looked for in ``meshes`` (name to points n x 3, triangles m x 3 and perhaps a dict of what the points
-        carry, such as ``{"viscosity": n numbers}``), then below ``mesh_folder``.
+        carry, such as ``{"viscosity": n numbers}``), then below ``mesh_folder``. Files of its fields are looked for in
+        ``fields``: name to an array of the shape x, y, z (and 3 for vectors), the place of the first sample, and the step
+        to the next: a length, three, or a row for each axis.
         """
         self._handle = None
         settings = lib.sized(lib.Settings)
@@ -74,6 +77,11 @@ class Simulation:
             row.triangles, held_too = lib.array_in(triangles, 3, integers=True)
             keep += [held, held_too, lib.paint(row, painted[0] if painted else None)]
         settings.meshes, settings.mesh_count = rows, len(rows)
+        lattices = (lib.Field * len(fields or {}))()
+        for row, (name, given) in zip(lattices, (fields or {}).items()):
+            keep.append(lib.field(row, *given))
+            row.name = name.encode()
+        settings.fields, settings.field_count = lattices, len(lattices)
         handle = ctypes.c_void_p()
         lib.call("mns_simulation_create", _text(scene), ctypes.byref(settings), ctypes.byref(handle))
         self._handle = handle
@@ -196,6 +204,15 @@ class Simulation:
                 keep.append(held)
             keep += lib.paint(row, more[1] if len(more) > 1 else None)
         lib.call("mns_simulation_set_geometry", self._handle, kind, name.encode(), rows, len(rows))
+
+    def set_field(self, name: str, samples: Sequence[tuple]) -> None:
+        """Replace a field of the scene by samples of (frame, values, origin, steps) at rising frames, as those of the frame
+        to come and of its beginning before each step."""
+        rows, keep = (lib.Field * len(samples))(), []
+        for row, (frame, *given) in zip(rows, samples):
+            keep.append(lib.field(row, *given))
+            row.frame = frame
+        lib.call("mns_simulation_set_field", self._handle, name.encode(), rows, len(rows))
 
     def set_keys(self, path: str, keys: Sequence) -> None:
         """Replace a number of the scene, as "liquids[0].viscosity", by rows of a frame and one value, or three for a

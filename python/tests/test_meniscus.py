@@ -91,6 +91,27 @@ class SimulationTest(unittest.TestCase):
             with self.assertRaises(meniscus.Error):
                 water.set_keys("seed", [(1, 1)])
 
+    def test_fields_throw_and_drive_liquid(self):
+        lattice = numpy.zeros((5, 4, 3, 3))
+        lattice[..., 0] = numpy.arange(5)[:, None, None]
+        fields = [{"name": "throw", "kind": "velocity", "files": [[1, "v"]]}, {"name": "push", "kind": "force"}]
+        scene = {**SCENE, "gravity": [0, 0, 0], "fields": fields}
+        with meniscus.Simulation(scene, threads=1, fields={"v": (lattice, (-0.1, -0.1, -0.1), 0.2)}) as water:
+            x, v = water.field("particle.position"), water.field("particle.velocity")
+            numpy.testing.assert_allclose(v[:, 0], (x[:, 0] + 0.1) / 0.2, atol=1e-5)
+            water.set_field("push", [(1, numpy.full((2, 2, 2, 3), 3.0), (-1, -1, -1), (3, 3, 3))])
+            water.step()
+            with meniscus.Simulation(scene, threads=1, fields={"v": (lattice, (-0.1, -0.1, -0.1), 0.2)}) as still:
+                still.step()
+                gained = water.field("particle.velocity").mean(axis=0) - still.field("particle.velocity").mean(axis=0)
+            # The open side of the dam gives way, the walls do not.
+            self.assertGreater(gained[0], 0.02)
+            self.assertLess(abs(gained[2]), 0.02)
+            with self.assertRaises(meniscus.Error):
+                water.set_field("push", [(1, numpy.zeros((2, 2, 2)), (0, 0, 0), 1)])
+            with self.assertRaises(meniscus.Error):
+                water.set_field("pull", [(1, numpy.zeros((2, 2, 2, 3)), (0, 0, 0), 1)])
+
     def test_a_view_keeps_its_simulation_alive(self):
         points = meniscus.Simulation(SCENE).field("particle.position")
         self.assertTrue(numpy.isfinite(points).all())

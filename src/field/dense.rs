@@ -132,7 +132,8 @@ impl DenseField {
         if self.width != 1 {
             return Err(Error::geometry(what, "a surface is a field of distances, one number a sample"));
         }
-        let tiles_along = self.size.map(|n| n.div_ceil(SIDE) as i32);
+        // A layer round the samples is outside, so that the surface closes half a step beyond them.
+        let tiles_along = self.size.map(|n| (n + 2).div_ceil(SIDE) as i32);
         // Tiles of a sheet or a line of samples are mostly beyond them; few samples must not ask for much memory.
         let cells = tiles_along.iter().map(|n| *n as usize * SIDE).product::<usize>();
         if cells > 8 * self.values.len() + (1 << 22) {
@@ -145,16 +146,14 @@ impl DenseField {
             }
         }
         // In coordinates of the lattice, where samples sit in the middle of cells.
-        let tiles = Tiles::new(1.0, Vec3::repeat(-0.5), false, coords);
+        let tiles = Tiles::new(1.0, Vec3::repeat(-1.5), false, coords);
         let step = self.axes.determinant().abs().cbrt();
         let phi: Vec<f64> = (0..tiles.cells())
             .map(|place| {
-                let cell = tiles.cell(place).map(|c| c as usize);
-                // Beyond the last sample lies the outside.
-                match (0..3).all(|a| cell[a] < self.size[a]) {
-                    true => {
-                        f64::from(self.values[(cell[2] * self.size[1] + cell[1]) * self.size[0] + cell[0]])
-                    }
+                // Wraps to a number beyond all sizes for the layer before the first sample.
+                let at = tiles.cell(place).map(|c| (c as usize).wrapping_sub(1));
+                match (0..3).all(|a| at[a] < self.size[a]) {
+                    true => f64::from(self.values[(at[2] * self.size[1] + at[1]) * self.size[0] + at[0]]),
                     false => step,
                 }
             })
@@ -216,12 +215,12 @@ mod tests {
             let ball = lattice(1, mirrored, |x| Vec3::new(x.norm() - 0.7, 0.0, 0.0));
             let volume = ball.surface("ball").unwrap().volume();
             let exact = 4.0 / 3.0 * std::f64::consts::PI * 0.7f64.powi(3);
-            assert!((volume / exact - 1.0).abs() < 0.05, "{volume} of {exact}");
+            assert!((volume / exact - 1.0).abs() < 0.08, "{volume} of {exact}");
             // A field that is inside everywhere is the box of its samples, half a step larger.
             let full = lattice(1, mirrored, |_| Vec3::new(-0.22, 0.0, 0.0));
             let volume = full.surface("full").unwrap().volume();
             let exact = 9.0 * 12.0 * 10.0 * full.place().1.determinant().abs();
-            assert!((volume / exact - 1.0).abs() < 0.1, "{volume} of {exact}");
+            assert!((volume / exact - 1.0).abs() < 0.03, "{volume} of {exact}");
         }
     }
 

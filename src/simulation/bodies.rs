@@ -11,6 +11,7 @@
 //! C = P (PᵀMP)⁻¹ Pᵀ, which is M⁻¹ for a free body and 0 for a fixed one.
 
 use super::contact::{Contacts, Touching, part};
+use super::contact_points::ContactPoints;
 use super::form::{Form, Object};
 use super::report::BodyMotion;
 use super::state::{Reader, Writer};
@@ -43,7 +44,7 @@ pub(super) struct Body {
     /// Its surface in metres in the coordinates of its pose, of exactly its volume.
     hull: Arc<TriMesh>,
     /// Points of the surface for contact.
-    points: Vec<Vec3>,
+    points: ContactPoints,
     radius: f64,
     /// Centre of mass in the coordinates of the pose.
     centre: Vec3,
@@ -117,14 +118,14 @@ impl Body {
         let hull = TriMesh::new(positions, mesh.triangles.clone());
         let moments = Moments::of(&hull);
         let mass = spec.mass.unwrap_or(spec.density.unwrap_or(1000.0) * moments.volume);
-        let points = contact_points(&mesh, scale, cell);
+        let points = ContactPoints::new(&mesh, scale, cell);
         let centre = moments.centre;
         let body = Self {
             name,
             frame,
             shape: placed.shape,
             scale,
-            radius: points.iter().map(|x| (x - centre).norm()).fold(0.0, f64::max),
+            radius: points.furthest(&centre),
             points,
             centre,
             volume: moments.volume,
@@ -248,24 +249,6 @@ fn rotation(turn: &Vec3) -> UnitQuaternion<f64> {
     Unit::new_normalize(Quaternion::from_parts(c, turn * (s / angle)))
 }
 
-/// Vertices, and points on edges longer than two cells, in metres.
-fn contact_points(mesh: &TriMesh, scale: f64, cell: f64) -> Vec<Vec3> {
-    let mut points: Vec<Vec3> = mesh.positions.iter().map(|x| x * scale).collect();
-    for t in &mesh.triangles {
-        for i in 0..3 {
-            let (a, b) = (t[i], t[(i + 1) % 3]);
-            // Both triangles of an edge see it; one of them takes it.
-            if a > b {
-                continue;
-            }
-            let [from, to] = [a, b].map(|v| mesh.positions[v as usize] * scale);
-            let parts = ((to - from).norm() / (2.0 * cell)).ceil().clamp(1.0, 64.0) as usize;
-            points.extend((1..parts).map(|k| from + (to - from) * (k as f64 / parts as f64)));
-        }
-    }
-    points
-}
-
 /// All bodies of a scene.
 #[derive(Default)]
 pub(super) struct Bodies {
@@ -355,7 +338,8 @@ impl Bodies {
     ) -> (Vec<BodyState>, Vec<Solid>) {
         let start: Vec<Touching> = self.all.iter().zip(&self.now).map(|(b, s)| b.touching(&s.pose)).collect();
         let before: Vec<Six> = self.now.iter().map(|s| s.velocity).collect();
-        let contacts = Contacts::find(&start, walls, self.reach(&before, dt, cell), cell).arrived(dt);
+        let contacts =
+            Contacts::find(&start, walls, REACH_CELLS * cell, &self.travel(&before, dt), cell).arrived(dt);
         let stopped = contacts.solve(&start, &before, &vec![1.0; before.len()], dt, f64::INFINITY);
         let mut states = self.now.clone();
         for (b, state) in states.iter_mut().enumerate() {
@@ -379,9 +363,9 @@ impl Bodies {
         (states, solids)
     }
 
-    fn reach(&self, velocities: &[Six], dt: f64, cell: f64) -> f64 {
-        let speed = self.all.iter().zip(velocities).map(|(b, v)| b.fastest(v)).fold(0.0, f64::max);
-        REACH_CELLS * cell + 2.0 * speed * dt
+    /// How far a point of each body goes at most.
+    fn travel(&self, velocities: &[Six], dt: f64) -> Vec<f64> {
+        self.all.iter().zip(velocities).map(|(b, v)| b.fastest(v) * dt).collect()
     }
 
     /// The bodies as the pressure solve sees them.
@@ -416,7 +400,7 @@ impl Bodies {
         cell: f64,
     ) -> Contacts {
         let velocities: Vec<Six> = states.iter().map(|s| s.velocity).collect();
-        Contacts::find(touching, walls, self.reach(&velocities, dt, cell) + cell, cell)
+        Contacts::find(touching, walls, REACH_CELLS * cell, &self.travel(&velocities, dt), cell)
     }
 
     /// What the solve made of the bodies.

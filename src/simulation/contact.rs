@@ -10,7 +10,7 @@
 //!
 //! with the velocity −e v_n wanted instead where the point arrives fast and bounces by e, and with friction
 //! |λ_t| ≤ μλ against sliding. Of all points of a pair the deepest and those furthest from each other are kept;
-//! their impulses are found by projected Gauss-Seidel sweeps in a fixed order, so the bits are
+//! their impulses are found by projected Gauss-Seidel sweeps in a fixed order, crowd by crowd of bodies that touch, so the bits are
 //! the same everywhere. Sweeps alone settle slowly where much weighs on little; so each is followed by a step on along the
 //! direction in which the impulses have been going, as in conjugate gradients [SNE10]: with g the change of a sweep,
 //!
@@ -19,21 +19,26 @@
 //! ```
 //!
 //! and the next sweep projects what has gone too far. What still overlaps after a move is pushed apart by the same sweeps on positions, without
-//! touching velocities. Nothing is kept from step to step.
+//! touching velocities. The rounds of contact with the pressure of one step go on from each other's impulses; nothing is kept from step to step.
 //!
-//! A rigid-body engine would bring broad phases, sleeping and joints between bodies, and shapes of its own to be kept
-//! in step with those that the liquid sees; the shapes of a scene are few and any mesh goes. What pictures need of
-//! contact is checked against exact answers in tests/bodies: sliding and resting on an incline, bounce,
+//! **Why no rigid-body engine.** `rapier3d` was weighed. It would bring broad phases, sleeping and joints between bodies, for 139 CPU seconds
+//! of build beside the six minutes of everything else, and shapes of its own to be kept in step with those that the liquid
+//! sees: a torus, a cup or a mesh that is not convex would have to be cut into pieces, and where its surface and the liquid's
+//! differ a body at rest would push water. Its step also moves bodies itself, while here the velocities of contact and
+//! pressure must agree before anything moves ([`crate::solver::rounds`]). What pictures need of
+//! contact is checked against exact answers instead of another engine's, in tests/bodies: sliding and resting on an incline, bounce,
 //! a stack with the heaviest on top, a stone that lies on the floor without pushing water, and a crowd that stays in its tank.
 
+use super::contact_points::ContactPoints;
 use crate::field::{SolidShape, Solids};
 use crate::math::{Aabb, Pose, Vec3};
-use crate::solver::rigid::{Six, SixBySix, point_velocity, six};
+use crate::solver::rigid::{Six, SixBySix, six};
 use rayon::prelude::*;
+use std::sync::Mutex;
 
 /// Points of a pair that are kept.
-const MOST_POINTS: usize = 10;
-/// Sweeps over all contacts at most.
+const MOST_POINTS: usize = 8;
+/// Sweeps over all contacts at most; the next round with the pressure goes on where they end.
 const SWEEPS: usize = 1000;
 /// Sweeps stop when no velocity changes by more than this share of the fastest approach before them.
 const SETTLED: f64 = 1e-7;
@@ -48,7 +53,7 @@ pub(super) struct Touching<'a> {
     pub pose: Pose,
     pub centre: Vec3,
     /// Points of its surface in the coordinates of the pose, m.
-    pub points: &'a [Vec3],
+    pub points: &'a ContactPoints,
     /// From the centre of mass to the furthest point.
     pub radius: f64,
     pub inverse_mass: SixBySix,
@@ -97,20 +102,74 @@ struct Point {
 pub(super) struct Contacts {
     points: Vec<Point>,
     cell: f64,
+    /// The impulses found last, from which the next round with the pressure goes on.
+    last: Mutex<Vec<[f64; 3]>>,
+}
+
+/// A point as sweeps see it: how speeds along its normal and two tangents follow from the velocities of the bodies, and how
+/// these answer impulses along them.
+struct Row {
+    body: usize,
+    other: Option<usize>,
+    /// Speed along each direction for unit velocities of the body, and velocities of the body for unit impulses.
+    own: [(Six, Six); 3],
+    /// The same of the other body; not read for a wall.
+    others: [(Six, Six); 3],
+    /// Speed of the wall.
+    wall: [f64; 3],
+    /// Change of the speed for a unit impulse.
+    answer: [f64; 3],
+}
+
+impl Row {
+    fn new(p: &Point, bodies: &[Touching], inverse: &[SixBySix]) -> Self {
+        let frame = frame(&p.normal);
+        let of = |b: usize| {
+            frame.map(|d| {
+                let load = six(&d, &(p.at - bodies[b].centre).cross(&d));
+                (load, inverse[b] * load)
+            })
+        };
+        let own = of(p.body);
+        let others = p.other.map_or([(Six::zeros(), Six::zeros()); 3], of);
+        Self {
+            body: p.body,
+            other: p.other,
+            wall: frame.map(|d| if p.other.is_none() { p.wall.dot(&d) } else { 0.0 }),
+            answer: std::array::from_fn(|a| own[a].0.dot(&own[a].1) + others[a].0.dot(&others[a].1)),
+            own,
+            others,
+        }
+    }
+
+    /// Speed along a direction relative to what the point meets.
+    fn speed(&self, a: usize, v: &[Six]) -> f64 {
+        let other = self.other.map_or(0.0, |o| self.others[a].0.dot(&v[o]));
+        self.own[a].0.dot(&v[self.body]) - other - self.wall[a]
+    }
+
+    fn push(&self, a: usize, impulse: f64, v: &mut [Six]) {
+        v[self.body] += self.own[a].1 * impulse;
+        if let Some(o) = self.other {
+            v[o] -= self.others[a].1 * impulse;
+        }
+    }
 }
 
 impl Contacts {
-    /// Find points that are nearer than `reach`. Walls are the solids that are not bodies.
-    pub fn find(bodies: &[Touching], walls: &Solids, reach: f64, cell: f64) -> Self {
+    /// Find points that are nearer than `reach` and what the two may come nearer by: `travel` is how far each body may go.
+    /// Walls are the solids that are not bodies.
+    pub fn find(bodies: &[Touching], walls: &Solids, reach: f64, travel: &[f64], cell: f64) -> Self {
         let of_body = |b: usize| {
-            let mut found = wall_points(b, &bodies[b], walls, reach, cell);
+            // Twice its own way: what it is pushed by may be as fast as it is.
+            let mut found = wall_points(b, &bodies[b], walls, reach + 2.0 * travel[b], cell);
             for o in (0..bodies.len()).filter(|&o| o != b) {
-                found.extend(body_points(b, o, bodies, reach, cell));
+                found.extend(body_points(b, o, bodies, reach + travel[b] + travel[o], cell));
             }
             found
         };
         let points: Vec<Vec<Point>> = (0..bodies.len()).into_par_iter().map(of_body).collect();
-        Self { points: points.concat(), cell }
+        Self { points: points.concat(), cell, last: Mutex::default() }
     }
 
     /// The same points for a move that ends when the walls are where they stand now: what a wall still has to do to a
@@ -124,133 +183,164 @@ impl Contacts {
     }
 
     /// Velocities after contact. `factor` multiplies the masses; `dt` is the time until bodies have moved on.
-    /// What arrives slower than `slow` does not bounce.
+    /// What arrives slower than `slow` does not bounce. Asked again for other velocities and factors, it goes on from the
+    /// impulses that it found before.
     pub fn solve(&self, bodies: &[Touching], before: &[Six], factor: &[f64], dt: f64, slow: f64) -> Vec<Six> {
         let inverse: Vec<SixBySix> = bodies.iter().zip(factor).map(|(b, f)| b.inverse_mass / *f).collect();
-        let aim = |p: &Point| {
-            let arriving = self.speed(bodies, p, before).dot(&p.normal);
+        let rows = self.rows(bodies, &inverse);
+        let aim = |(p, row): (&Point, &Row)| {
+            let arriving = row.speed(0, before);
             // Nothing has to be done before the gap is closed; what overlaps is not thrown out.
             let free = -p.gap.max(0.0) / dt;
             if arriving < free && arriving < -slow { free.max(-p.restitution * arriving) } else { free }
         };
-        let aims: Vec<f64> = self.points.iter().map(aim).collect();
-        self.sweep(bodies, &inverse, before, &aims, true)
+        let aims: Vec<f64> = self.points.iter().zip(&rows).map(aim).collect();
+        // A poisoned lock still holds a guess.
+        let mut last = self.last.lock().unwrap_or_else(|e| e.into_inner());
+        last.resize(self.points.len(), [0.0; 3]);
+        self.sweep(&rows, before, &aims, true, &mut last)
     }
 
     /// The motion that parts what overlaps.
     fn part(&self, bodies: &[Touching]) -> Vec<Six> {
         let inverse: Vec<SixBySix> = bodies.iter().map(|b| b.inverse_mass).collect();
         let aims: Vec<f64> = self.points.iter().map(|p| -p.gap).collect();
-        self.sweep(bodies, &inverse, &vec![Six::zeros(); bodies.len()], &aims, false)
+        let (rows, mut impulse) = (self.rows(bodies, &inverse), vec![[0.0; 3]; aims.len()]);
+        self.sweep(&rows, &vec![Six::zeros(); bodies.len()], &aims, false, &mut impulse)
+    }
+
+    fn rows(&self, bodies: &[Touching], inverse: &[SixBySix]) -> Vec<Row> {
+        self.points.iter().map(|p| Row::new(p, bodies, inverse)).collect()
     }
 
     fn deepest(&self) -> f64 {
         self.points.iter().fold(0.0, |m, p| m.max(-p.gap))
     }
 
-    /// Velocity of a point relative to what it meets.
-    fn speed(&self, bodies: &[Touching], p: &Point, v: &[Six]) -> Vec3 {
-        let own = point_velocity(&v[p.body], &(p.at - bodies[p.body].centre));
-        let other = p.other.map_or(p.wall, |o| point_velocity(&v[o], &(p.at - bodies[o].centre)));
-        own - other
-    }
-
+    /// Velocities after impulses that leave no point slower than its aim. `impulse` has those to begin with, along the
+    /// normal and two tangents, and those that were found.
     fn sweep(
         &self,
-        bodies: &[Touching],
-        inverse: &[SixBySix],
+        rows: &[Row],
         before: &[Six],
         aims: &[f64],
         rubs: bool,
+        impulse: &mut [[f64; 3]],
     ) -> Vec<Six> {
+        let wrong = |(row, aim): (&Row, &f64)| (aim - row.speed(0, before)).max(0.0);
+        let settled = SETTLED * rows.iter().zip(aims).map(wrong).fold(1e-12, f64::max);
+        // Bodies that touch, one by way of another, are found together; each crowd ends when it has settled.
+        let crowds = crowds(rows, before.len());
+        let solve = |crowd: &Vec<usize>| {
+            let rows: Vec<&Row> = crowd.iter().map(|k| &rows[*k]).collect();
+            let friction: Vec<f64> =
+                crowd.iter().map(|k| if rubs { self.points[*k].friction } else { 0.0 }).collect();
+            let aims: Vec<f64> = crowd.iter().map(|k| aims[*k]).collect();
+            let impulse: Vec<[f64; 3]> = crowd.iter().map(|k| impulse[*k]).collect();
+            sweep_crowd(&rows, before, &aims, &friction, settled, impulse)
+        };
+        let solved: Vec<(Vec<Six>, Vec<[f64; 3]>)> = crowds.par_iter().map(solve).collect();
         let mut v = before.to_vec();
-        // Impulses along the normal and two tangents, and how velocities answer them.
-        let frames: Vec<[Vec3; 3]> = self.points.iter().map(|p| frame(&p.normal)).collect();
-        let answers: Vec<[f64; 3]> = self
-            .points
-            .iter()
-            .zip(&frames)
-            .map(|(p, f)| f.map(|d| self.answer(bodies, inverse, p, &d)))
-            .collect();
-        let mut impulse = vec![[0.0; 3]; self.points.len()];
-        let (mut direction, mut before_size) = (impulse.clone(), 0.0);
-        let wrong = |(p, aim): (&Point, &f64)| (aim - self.speed(bodies, p, before).dot(&p.normal)).max(0.0);
-        let settled = SETTLED * self.points.iter().zip(aims).map(wrong).fold(1e-12, f64::max);
-        for round in 1.. {
-            // The greatest change of a velocity, and the sum of the squares of all, by the energy that they take.
-            let (mut change, mut size) = (0.0f64, 0.0);
-            let mut gone = Vec::with_capacity(impulse.len());
-            for (k, p) in self.points.iter().enumerate() {
-                let [push, along, across] = frames[k];
-                let wanted = |a: usize, aim: f64, v: &[Six]| match answers[k][a] {
-                    answer if answer > 0.0 => {
-                        impulse[k][a] + (aim - self.speed(bodies, p, v).dot(&frames[k][a])) / answer
-                    }
-                    _ => 0.0,
-                };
-                let mut next = [wanted(0, aims[k], &v).max(0.0), 0.0, 0.0];
-                let first = next[0] - impulse[k][0];
-                if first != 0.0 {
-                    self.push(bodies, inverse, p, &(push * first), &mut v);
-                }
-                if rubs {
-                    let (a, b) = (wanted(1, 0.0, &v), wanted(2, 0.0, &v));
-                    // Friction is a disk, whatever the two directions are.
-                    let share = (p.friction * next[0] / a.hypot(b).max(f64::MIN_POSITIVE)).min(1.0);
-                    (next[1], next[2]) = (a * share, b * share);
-                    let step = along * (next[1] - impulse[k][1]) + across * (next[2] - impulse[k][2]);
-                    if step != Vec3::zeros() {
-                        self.push(bodies, inverse, p, &step, &mut v);
-                    }
-                }
-                let by: [f64; 3] = std::array::from_fn(|a| next[a] - impulse[k][a]);
-                for (by, answer) in by.iter().zip(answers[k]) {
-                    change = change.max((by * answer).abs());
-                    size += by * by * answer;
-                }
-                gone.push(by);
-                impulse[k] = next;
-            }
-            if change <= settled || round == SWEEPS {
-                break;
-            }
-            let share = if before_size > size { size / before_size } else { 0.0 };
-            before_size = size;
-            for (k, p) in self.points.iter().enumerate() {
-                let on = direction[k].map(|d| d * share);
-                direction[k] = std::array::from_fn(|a| on[a] + gone[k][a]);
-                if on != [0.0; 3] {
-                    impulse[k] = std::array::from_fn(|a| impulse[k][a] + on[a]);
-                    let step = frames[k].iter().zip(on).map(|(d, on)| d * on).sum();
-                    self.push(bodies, inverse, p, &step, &mut v);
+        for (crowd, (after, found)) in crowds.iter().zip(solved) {
+            for (k, found) in crowd.iter().zip(found) {
+                impulse[*k] = found;
+                for b in [Some(rows[*k].body), rows[*k].other].into_iter().flatten() {
+                    v[b] = after[b];
                 }
             }
         }
         v
     }
 
-    /// Change of the speed along d for a unit impulse along d.
-    fn answer(&self, bodies: &[Touching], inverse: &[SixBySix], p: &Point, d: &Vec3) -> f64 {
-        let one = |b: usize| {
-            let arm = p.at - bodies[b].centre;
-            let load = six(d, &arm.cross(d));
-            load.dot(&(inverse[b] * load))
-        };
-        one(p.body) + p.other.map_or(0.0, one)
-    }
-
-    fn push(&self, bodies: &[Touching], inverse: &[SixBySix], p: &Point, impulse: &Vec3, v: &mut [Six]) {
-        let load = |b: usize| six(impulse, &(p.at - bodies[b].centre).cross(impulse));
-        v[p.body] += inverse[p.body] * load(p.body);
-        if let Some(o) = p.other {
-            v[o] -= inverse[o] * load(o);
-        }
-    }
-
     /// Half the deepest overlap that is left alone: a thousandth of a cell.
     fn tolerance(&self) -> f64 {
         1e-3 * self.cell
     }
+}
+
+/// Velocities and impulses of bodies that touch each other.
+fn sweep_crowd(
+    rows: &[&Row],
+    before: &[Six],
+    aims: &[f64],
+    friction: &[f64],
+    settled: f64,
+    mut impulse: Vec<[f64; 3]>,
+) -> (Vec<Six>, Vec<[f64; 3]>) {
+    let mut v = before.to_vec();
+    for (row, impulse) in rows.iter().zip(&*impulse).filter(|(_, i)| **i != [0.0; 3]) {
+        (0..3).for_each(|a| row.push(a, impulse[a], &mut v));
+    }
+    let (mut direction, mut before_size) = (vec![[0.0; 3]; rows.len()], 0.0);
+    let mut gone = vec![[0.0; 3]; rows.len()];
+    for round in 1.. {
+        // The greatest change of a velocity, and the sum of the squares of all, by the energy that they take.
+        let (mut change, mut size) = (0.0f64, 0.0);
+        for (k, row) in rows.iter().enumerate() {
+            let was = impulse[k];
+            let wanted = |a: usize, aim: f64, v: &[Six]| match row.answer[a] {
+                answer if answer > 0.0 => was[a] + (aim - row.speed(a, v)) / answer,
+                _ => 0.0,
+            };
+            let mut next = [wanted(0, aims[k], &v).max(0.0), 0.0, 0.0];
+            if next[0] != was[0] {
+                row.push(0, next[0] - was[0], &mut v);
+            }
+            // What does not press does not rub.
+            if friction[k] > 0.0 && (next[0] > 0.0 || was[1] != 0.0 || was[2] != 0.0) {
+                let (a, b) = (wanted(1, 0.0, &v), wanted(2, 0.0, &v));
+                // Friction is a disk, whatever the two directions are.
+                let rub = (a * a + b * b).sqrt().max(f64::MIN_POSITIVE);
+                let share = (friction[k] * next[0] / rub).min(1.0);
+                (next[1], next[2]) = (a * share, b * share);
+                (1..3).for_each(|a| row.push(a, next[a] - was[a], &mut v));
+            }
+            gone[k] = std::array::from_fn(|a| next[a] - was[a]);
+            for (by, answer) in gone[k].iter().zip(row.answer) {
+                change = change.max((by * answer).abs());
+                size += by * by * answer;
+            }
+            impulse[k] = next;
+        }
+        if change <= settled || round == SWEEPS {
+            break;
+        }
+        let share = if before_size > size { size / before_size } else { 0.0 };
+        before_size = size;
+        for (k, row) in rows.iter().enumerate() {
+            let on = direction[k].map(|d| d * share);
+            direction[k] = std::array::from_fn(|a| on[a] + gone[k][a]);
+            if on != [0.0; 3] {
+                impulse[k] = std::array::from_fn(|a| impulse[k][a] + on[a]);
+                (0..3).for_each(|a| row.push(a, on[a], &mut v));
+            }
+        }
+    }
+    (v, impulse)
+}
+
+/// The rows of each set of bodies that touch, one by way of another, in the order of the rows.
+fn crowds(rows: &[Row], bodies: usize) -> Vec<Vec<usize>> {
+    let mut leader: Vec<usize> = (0..bodies).collect();
+    fn find(leader: &mut [usize], mut b: usize) -> usize {
+        while leader[b] != b {
+            leader[b] = leader[leader[b]];
+            b = leader[b];
+        }
+        b
+    }
+    for row in rows {
+        if let Some(other) = row.other {
+            let (a, b) = (find(&mut leader, row.body), find(&mut leader, other));
+            leader[a.max(b)] = a.min(b);
+        }
+    }
+    let mut crowds = vec![Vec::new(); bodies];
+    for (k, row) in rows.iter().enumerate() {
+        crowds[find(&mut leader, row.body)].push(k);
+    }
+    crowds.retain(|c| !c.is_empty());
+    crowds
 }
 
 /// Push apart what overlaps: `place` gives the bodies after they have moved by what is found so far.
@@ -263,7 +353,7 @@ pub(super) fn part<'a>(
     let mut moved = vec![Six::zeros(); count];
     for _ in 0..PUSHES {
         let bodies = place(&moved);
-        let contacts = Contacts::find(&bodies, walls, 0.5 * cell, cell);
+        let contacts = Contacts::find(&bodies, walls, 0.5 * cell, &vec![0.0; count], cell);
         if contacts.deepest() <= contacts.tolerance() {
             break;
         }
@@ -286,14 +376,8 @@ fn wall_points(b: usize, body: &Touching, walls: &Solids, reach: f64, cell: f64)
     if walls.scripted_distance(&body.centre, far) >= far {
         return Vec::new();
     }
-    let mut near = Vec::new();
-    for local in body.points {
-        let at = body.pose.to_world(local);
-        let gap = walls.scripted_distance(&at, reach);
-        if gap < reach {
-            near.push((at, gap));
-        }
-    }
+    let near =
+        body.points.within(reach, |local, reach| walls.scripted_distance(&body.pose.to_world(local), reach));
     let point = |(at, gap): (Vec3, f64)| Point {
         body: b,
         other: None,
@@ -304,7 +388,7 @@ fn wall_points(b: usize, body: &Touching, walls: &Solids, reach: f64, cell: f64)
         friction: body.friction,
         restitution: body.restitution,
     };
-    spread(near).into_iter().map(point).collect()
+    spread(body, near).into_iter().map(point).collect()
 }
 
 /// Points of body b near body o.
@@ -315,17 +399,13 @@ fn body_points(b: usize, o: usize, bodies: &[Touching], reach: f64, cell: f64) -
     }
     let own = other.shape.bounds();
     let bounds = Aabb::new(own.lo * other.scale, own.hi * other.scale);
-    let mut near = Vec::new();
-    for local in body.points {
-        let at = body.pose.to_world(local);
-        if bounds.distance_squared(&other.pose.to_local(&at)) > reach * reach {
-            continue;
+    let near = body.points.within(reach, |local, reach| {
+        let there = other.pose.to_local(&body.pose.to_world(local));
+        if bounds.distance_squared(&there) > reach * reach {
+            return f64::INFINITY;
         }
-        let gap = other.distance(&at);
-        if gap < reach {
-            near.push((at, gap));
-        }
-    }
+        other.shape.distance(&(there / other.scale)) * other.scale
+    });
     let point = |(at, gap): (Vec3, f64)| Point {
         body: b,
         other: Some(o),
@@ -336,11 +416,12 @@ fn body_points(b: usize, o: usize, bodies: &[Touching], reach: f64, cell: f64) -
         friction: (body.friction * other.friction).sqrt(),
         restitution: body.restitution.max(other.restitution),
     };
-    spread(near).into_iter().map(point).collect()
+    spread(body, near).into_iter().map(point).collect()
 }
 
 /// The deepest point, then again and again the one furthest from those chosen; near ones before deep ones never.
-fn spread(points: Vec<(Vec3, f64)>) -> Vec<(Vec3, f64)> {
+fn spread(body: &Touching, mut points: Vec<(Vec3, f64)>) -> Vec<(Vec3, f64)> {
+    points.iter_mut().for_each(|(x, _)| *x = body.pose.to_world(x));
     let Some(first) = (0..points.len()).min_by(|&a, &b| points[a].1.total_cmp(&points[b].1)) else {
         return points;
     };

@@ -1,15 +1,29 @@
 //! How big a scene will be, from its description alone: before anything is allocated.
 //!
-//! What a process holds at its peak was measured on the example scenes and is, to a fifth,
+//! What a process holds at its peak was measured on the example scenes, run to their end, and is, to a fifth,
 //!
 //! ```text
-//!     mac   32 MB + 420 bytes a cell of a tile + 420 bytes a particle + 2,600 bytes a cell of thick liquid
+//!     mac   20 MB + 800 bytes a cell of a tile + 420 bytes a particle + 2,600 bytes a cell of thick liquid
 //!     bcc   32 MB + 6,000 bytes a finest cell of liquid + 100 bytes a finest cell of the domain
 //! ```
 //!
-//! and 600 bytes a triangle of a mesh. Tiles lie where liquid is and a margin about it: L cells of liquid that
-//! splash are spread over at most about 6 L + 160 L^⅔ cells of tiles, and never over more than the domain has. The
-//! estimate is a tenth above this, so that it is not below the peak. docs/reliability.md has the table.
+//! and 600 bytes a triangle of a mesh, half a megabyte a solid and a megabyte a body, whose surfaces are kept as triangles too.
+//! Of the 800 bytes of a cell some 350 are in use at any time: two states of 108 each, a velocity, what is known of faces, the
+//! right-hand side and the levels of the solve. The rest is what the allocator keeps: arrays come and go in every substep and
+//! are of another size in the next, because tiles come and go, so that what was given back fits nothing.
+//!
+//! Tiles of 8³ cells lie where liquid is and at least three cells round it. L cells of liquid are, once poured, a body, sheets and a
+//! thread at the same time:
+//!
+//! ```text
+//!     6 L + 160 L^⅔        a body that sways: its cells, and a skin of tiles
+//!     17 L                 sheets of one cell's thickness, 9 with what is round them: ⁹⁄₈ + 1 tiles across, 512 cells each
+//!     280 H                a thread from the top of the domain to its floor, H ≤ L cells: (⁹⁄₈ + 1)² tiles every 8 cells
+//! ```
+//!
+//! and never more than the domain has, nor than a container of V cells, V + 7 · 8 V^⅔: seven cells round its skin, three and half a tile, on a
+//! body that is somewhat longer than wide. The estimate is a tenth above this, so that it is not
+//! below the peak. docs/reliability.md has the table.
 //!
 //! L is counted by points of a lattice that lie in the liquid's own shape, in the domain and in every container.
 //! What an emitter without a rate will have given is bounded by what can cross the sides of its box B,
@@ -26,16 +40,19 @@ use crate::error::{Error, Result};
 use crate::geometry::{Bvh, TriMesh, Winding};
 use crate::grid::SIDE;
 use crate::math::{Aabb, Pose, Vec3};
-use crate::scene::{Emitter, Scene, ShapeSpec, SimulatorType, Transform};
+use crate::scene::{Attributes, Emitter, FieldKind, Liquid, Scene, ShapeSpec, SimulatorType, Transform};
 
 /// Bytes of a process that simulates next to nothing.
-const BASE: f64 = 32e6;
-const BYTES_A_TILE_CELL: f64 = 420.0;
+const BASE: f64 = 20e6;
+const BASE_OF_LATTICE: f64 = 32e6;
+const BYTES_A_TILE_CELL: f64 = 800.0;
 const BYTES_A_PARTICLE: f64 = 420.0;
 const BYTES_A_THICK_CELL: f64 = 2600.0;
 const BYTES_A_LATTICE_CELL: f64 = 6000.0;
 const BYTES_A_DOMAIN_CELL: f64 = 100.0;
 const BYTES_A_TRIANGLE: f64 = 600.0;
+const BYTES_A_SOLID: f64 = 0.5e6;
+const BYTES_A_BODY: f64 = 1e6;
 const ABOVE: f64 = 1.1;
 /// Cells beyond the domain that tiles may reach on both sides together.
 const MARGIN: f64 = 6.0;
@@ -68,21 +85,22 @@ pub(super) fn estimate(scene: &Scene, meshes: Meshes) -> Result<Estimate> {
     let particles = liquid * scene.simulator.particles_per_cell as f64;
     let bytes = match scene.simulator.kind {
         SimulatorType::Bcc if domain.is_finite() => {
-            BYTES_A_LATTICE_CELL * liquid + BYTES_A_DOMAIN_CELL * domain
+            BASE_OF_LATTICE + BYTES_A_LATTICE_CELL * liquid + BYTES_A_DOMAIN_CELL * domain
         }
-        SimulatorType::Bcc => BYTES_A_LATTICE_CELL * liquid,
+        SimulatorType::Bcc => BASE_OF_LATTICE + BYTES_A_LATTICE_CELL * liquid,
         SimulatorType::Mac => {
-            let thick = scene.liquids.iter().any(|l| l.viscosity().values().any(|v| v >= THICK));
-            let matrix = if thick { BYTES_A_THICK_CELL * liquid } else { 0.0 };
-            BYTES_A_TILE_CELL * tile_cells(liquid, sides) + BYTES_A_PARTICLE * particles + matrix
+            let matrix = if look.is_thick()? { BYTES_A_THICK_CELL * liquid } else { 0.0 };
+            let tiles = tile_cells(liquid, sides, look.contained(cell)?);
+            BASE + BYTES_A_TILE_CELL * tiles + BYTES_A_PARTICLE * particles + matrix
         }
     };
-    let bytes = bytes + BYTES_A_TRIANGLE * look.triangles()?;
+    let solids = BYTES_A_SOLID * scene.colliders.len() as f64 + BYTES_A_BODY * scene.bodies.len() as f64;
+    let bytes = bytes + solids + BYTES_A_TRIANGLE * look.triangles()?;
     Ok(Estimate {
         domain_cells: if domain.is_finite() { domain as u64 } else { 0 },
         liquid_cells: liquid.round() as u64,
         particles: particles as u64,
-        memory_bytes: (ABOVE * (BASE + bytes)) as u64,
+        memory_bytes: (ABOVE * bytes) as u64,
         disk_bytes_per_frame: (liquid * DISK_BYTES_A_CELL) as u64,
     })
 }
@@ -100,12 +118,22 @@ pub(super) fn field_bytes(fields: &FieldFiles) -> u64 {
     2 * fields.values().map(|f| f.bytes() as u64).sum::<u64>()
 }
 
+/// An error if the system would not give this many bytes. Nothing is touched, and all is given back at once.
+pub(super) fn ask(what: &str, bytes: u64) -> Result<()> {
+    let mut room: Vec<u8> = Vec::new();
+    let given = usize::try_from(bytes).is_ok_and(|n| room.try_reserve_exact(n).is_ok());
+    if given { Ok(()) } else { Err(out_of_memory(what, bytes, 0)) }
+}
+
 pub(super) fn out_of_memory(what: &str, needed: u64, limit: u64) -> Error {
     Error::Memory {
         what: what.to_string(),
         needed_mb: needed >> 20,
         limit_mb: limit >> 20,
-        fix: "use larger cells or raise the limit".to_string(),
+        fix: match limit {
+            0 => "the system gives no more; use larger cells or end other programs".to_string(),
+            _ => "use larger cells or raise the limit".to_string(),
+        },
     }
 }
 
@@ -121,6 +149,43 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
+    /// Cells of the containers that liquid cannot leave; infinite without one.
+    fn contained(&self, cell: f64) -> Result<f64> {
+        let first = self.scene.frames[0] as f64;
+        let mut least = f64::INFINITY;
+        for c in self.scene.colliders.iter().filter(|c| c.container) {
+            if let Some(region) = self.region(&c.shape, &c.transform, &Pose::identity(), first)? {
+                least = least.min(self.measure(&region, &[]) / cell.powi(3));
+            }
+        }
+        Ok(least)
+    }
+
+    /// Whether viscosity is solved for: that of a liquid, or what a source or a field gives it.
+    fn is_thick(&self) -> Result<bool> {
+        let s = self.scene;
+        let thick = |v: f64| v >= THICK;
+        let liquids =
+            |l: &Liquid| l.viscosity().values().any(thick) || l.viscosity_by_age.iter().any(|k| thick(k[1]));
+        let given = |a: &Attributes| a.get("viscosity").is_some_and(|v| v.numbers().into_iter().any(thick));
+        let sources = s.initial.iter().map(|v| (&v.shape, &v.attributes));
+        let sources = sources.chain(s.emitters.iter().map(|e| (&e.shape, &e.attributes)));
+        if s.liquids.iter().any(liquids)
+            || s.fields.iter().any(|f| f.kind == FieldKind::Viscosity)
+            || sources.clone().any(|(_, a)| given(a))
+        {
+            return Ok(true);
+        }
+        let Meshes::Read(meshes) = self.meshes else { return Ok(false) };
+        for file in sources.flat_map(|(shape, _)| shape.files()) {
+            let mesh = meshes(file)?;
+            if mesh.attribute("viscosity").is_some_and(|a| a.data.iter().any(|v| thick(f64::from(*v)))) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Liquid once everything is poured, m³.
     fn liquid(&self) -> Result<f64> {
         let first = self.scene.frames[0] as f64;
@@ -256,16 +321,20 @@ fn through(size: &Vec3, speed: &Vec3, gravity: &Vec3) -> f64 {
     (0..3).map(|a| out(a) * size[(a + 1) % 3] * size[(a + 2) % 3]).sum()
 }
 
-/// Cells of the tiles that this much liquid may come to lie in.
-fn tile_cells(liquid: f64, sides: Option<[f64; 3]>) -> f64 {
+/// Cells of the tiles that this much liquid may come to lie in, within a domain of `sides` and a container.
+fn tile_cells(liquid: f64, sides: Option<[f64; 3]>, container: f64) -> f64 {
     let side = SIDE as f64;
-    let spread = 6.0 * liquid + 160.0 * liquid.cbrt().powi(2);
+    // Without a floor nobody knows how long a thread will be; one as long as the liquid's own size many times over.
+    let height = sides.map_or(8.0 * liquid.cbrt(), |n| n[1]).min(liquid);
+    let spread = (6.0 + 17.0) * liquid + 160.0 * liquid.cbrt().powi(2) + 280.0 * height;
     let all = sides.map_or(f64::INFINITY, |n| {
         // A slab of one cell has tiles of one cell.
         let cells = |n: f64| if n <= 1.0 { 1.0 } else { ((n + MARGIN) / side).ceil() * side };
         n.iter().map(|n| cells(*n)).product()
     });
-    spread.min(all)
+    let within =
+        if container.is_finite() { container + 56.0 * container.cbrt().powi(2) } else { f64::INFINITY };
+    spread.min(all).min(within)
 }
 
 #[cfg(test)]
@@ -274,9 +343,20 @@ mod tests {
 
     #[test]
     fn tiles_never_exceed_the_domain_nor_what_liquid_can_reach() {
-        assert_eq!(tile_cells(24000.0, Some([60.0, 40.0, 20.0])), 72.0 * 48.0 * 32.0);
-        let drop = tile_cells(1000.0, None);
-        assert!((drop - 22000.0).abs() < 1.0, "{drop}");
+        assert_eq!(tile_cells(24000.0, Some([60.0, 40.0, 20.0]), f64::INFINITY), 72.0 * 48.0 * 32.0);
+        assert_eq!(tile_cells(24000.0, Some([60.0, 40.0, 20.0]), 8000.0), 8000.0 + 56.0 * 400.0);
+        let drop = tile_cells(1000.0, None, f64::INFINITY);
+        assert!((drop - (23000.0 + 16000.0 + 22400.0)).abs() < 1.0, "{drop}");
+    }
+
+    #[test]
+    fn what_no_system_gives_is_an_error_and_not_the_end() {
+        assert!(ask("a step", 1 << 20).is_ok());
+        let refused = ask("a step", u64::MAX / 4).unwrap_err().to_string();
+        assert!(
+            refused.contains("a step needs") && refused.contains("the system gives no more"),
+            "{refused}"
+        );
     }
 
     #[test]

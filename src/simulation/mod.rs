@@ -9,6 +9,7 @@ mod bcc;
 mod bodies;
 mod clock;
 mod contact;
+mod contact_points;
 mod estimate;
 mod failure;
 mod feed;
@@ -490,11 +491,12 @@ impl FrameWork<'_> {
     }
 
     fn check_memory(&self) -> Result<()> {
-        // A substep holds the old and the new state, and the matrix of the solve between them.
+        // A substep holds the old and the new state, and the matrix of the solve between them. What the system will not give
+        // in one piece is an error here; inside the step it would be the end of the process.
         let needed = 3 * self.liquid.bytes() as u64;
         match self.settings.memory_limit {
             Some(limit) if needed > limit => Err(estimate::out_of_memory("the next step", needed, limit)),
-            _ => Ok(()),
+            _ => estimate::ask("the next step", needed),
         }
     }
 }

@@ -45,11 +45,6 @@ pub struct RigidBody {
     pub inverse_mass: SixBySix,
 }
 
-/// The velocity of a point of a body.
-pub fn point_velocity(velocity: &Six, arm: &Vec3) -> Vec3 {
-    linear(velocity) + angular(velocity).cross(arm)
-}
-
 pub fn linear(six: &Six) -> Vec3 {
     Vec3::new(six[0], six[1], six[2])
 }

@@ -2,9 +2,10 @@
 
 use super::scene_support::*;
 use super::support::G;
-use meniscus::math::Vec3;
+use meniscus::math::{Pose, Vec3};
 use meniscus::simulation::Simulation;
-use meniscus::simulation::report::FrameReport;
+use meniscus::simulation::report::{ColliderPose, FrameReport};
+use nalgebra::{Quaternion, UnitQuaternion};
 
 #[test]
 fn a_tumbling_block_keeps_its_angular_momentum() {
@@ -157,7 +158,66 @@ fn a_moving_collider_takes_bodies_along() {
     assert!(x[0] - 0.15 > paddle - 1e-3 && x[0] - 0.15 < paddle + 0.03, "{x:?} before {paddle}");
 }
 
-/// Bodies of many densities on a lattice above a pool, thrown in. They must stay in the tank and out of walls.
+/// The three shapes of a crowd: a ball of radius 0.1, a box, and a capsule along x. Distance to number n of them.
+fn crowd_distance(n: usize, x: &Vec3) -> f64 {
+    match n % 3 {
+        0 => x.norm() - 0.1,
+        1 => {
+            let q = x.abs() - Vec3::new(0.09, 0.06, 0.08);
+            q.sup(&Vec3::zeros()).norm() + q.max().min(0.0)
+        }
+        _ => (x - Vec3::x() * x.x.clamp(-0.05, 0.05)).norm() - 0.06,
+    }
+}
+
+/// Points of its surface, the corners of the box among them.
+fn crowd_points(n: usize) -> Vec<Vec3> {
+    let golden = std::f64::consts::PI * (3.0 - 5f64.sqrt());
+    let even = (0..400).map(|k| {
+        let y = (k as f64 + 0.5) / 200.0 - 1.0;
+        let (r, a) = ((1.0 - y * y).sqrt(), golden * k as f64);
+        Vec3::new(r * a.cos(), y, r * a.sin())
+    });
+    let corners = (0..8).map(|k| Vec3::from_fn(|a, _| if k >> a & 1 == 1 { 1.0 } else { -1.0 }));
+    let half = Vec3::new(0.09, 0.06, 0.08);
+    match n % 3 {
+        0 => even.map(|d| d * 0.1).collect(),
+        1 => {
+            let on_box = |d: Vec3| (d / d.component_div(&half).amax()).inf(&half).sup(&-half);
+            even.map(on_box).chain(corners.map(|c| c.component_mul(&half))).collect()
+        }
+        _ => even.map(|d| d * 0.06 + Vec3::x() * (0.05 * d.x.signum())).collect(),
+    }
+}
+
+/// How deep bodies of a crowd sink into each other, m.
+fn deepest_overlap(report: &FrameReport) -> f64 {
+    let pose = |c: &ColliderPose| {
+        let [w, i, j, k] = c.rotate_quaternion_wxyz;
+        Pose {
+            rotation: UnitQuaternion::from_quaternion(Quaternion::new(w, i, j, k)),
+            translation: Vec3::from(c.translate),
+        }
+    };
+    let poses: Vec<Pose> = report.colliders.iter().map(pose).collect();
+    let points: Vec<Vec<Vec3>> = (0..3).map(crowd_points).collect();
+    let mut deepest = 0.0f64;
+    for (a, from) in poses.iter().enumerate() {
+        for (b, to) in poses.iter().enumerate() {
+            // No body of the crowd reaches further than 0.14 from its middle.
+            if a == b || (from.translation - to.translation).norm() > 0.28 {
+                continue;
+            }
+            for x in &points[a % 3] {
+                deepest = deepest.max(-crowd_distance(b, &to.to_local(&from.to_world(x))));
+            }
+        }
+    }
+    deepest
+}
+
+/// Bodies of many densities on a lattice above a pool, thrown in. They must stay in the tank, out of walls and out of each
+/// other.
 fn crowd(per_side: usize, layers: usize, cell: f64, frames: usize) {
     let (room, radius) = (0.3, 0.1);
     let side = room * per_side as f64;
@@ -192,8 +252,21 @@ fn crowd(per_side: usize, layers: usize, cell: f64, frames: usize) {
         bodies.join(", ")
     );
     let mut sim = on_threads(&json, 2);
+    let mut deepest = 0.0f64;
     for _ in 0..frames {
         let report = run(&mut sim, 1);
+        deepest = deepest.max(deepest_overlap(&report));
+        if report.frame % 25 == 0 {
+            println!(
+                "frame {}: {} substeps, {} iterations, {:.1} s, volume {:+.3} %, overlap at most {deepest:.1e} m",
+                report.frame,
+                report.substeps,
+                report.iterations,
+                report.seconds,
+                100.0 * report.volume_error()
+            );
+        }
+        assert!(deepest < 0.1 * cell, "frame {}: bodies overlap by {deepest} m", report.frame);
         for (n, body) in report.bodies.iter().enumerate() {
             // The least distance of a centre from a wall that its shape allows, less a hundredth of a cell.
             let least = [radius, 0.06, 0.06][n % 3] - 0.01 * cell;

@@ -131,6 +131,7 @@ public:
     GA_PrimitiveTypeId getTypeId() const { return kind; }
     GA_Offset getMapOffset() const { return offset; }
     GA_Offset getPointOffset(GA_Size) const { return points[0]; }
+    virtual ~GEO_Primitive() = default;
     GA_PrimitiveTypeId kind = GA_PRIMPOLY;
     GA_Offset offset = 0;
     Corners points;
@@ -401,6 +402,8 @@ public:
 };
 class GEO_PrimVDB : public GEO_Primitive {
 public:
+    const openvdb::GridBase &getConstGrid() const { return *stub_grid; }
+    const char *getGridName() const { return stub_name.c_str(); }
     openvdb::GridBase::Ptr stub_grid;
     std::string stub_name;
 };

@@ -24,8 +24,19 @@ using Vec3I = Vec3<uint32_t>;
 
 struct Coord {
     Coord(int32_t x, int32_t y, int32_t z) : at{x, y, z} {}
+    int32_t operator[](int i) const { return at[std::size_t(i)]; }
+    Coord offsetBy(int32_t x, int32_t y, int32_t z) const { return {at[0] + x, at[1] + y, at[2] + z}; }
     bool operator<(const Coord &o) const { return at < o.at; }
     std::array<int32_t, 3> at;
+};
+
+class CoordBBox {
+public:
+    bool empty() const { return stub_empty; }
+    const Coord &min() const { return stub_min; }
+    const Coord &max() const { return stub_max; }
+    bool stub_empty = true;
+    Coord stub_min{0, 0, 0}, stub_max{-1, -1, -1};
 };
 
 namespace math {
@@ -50,6 +61,12 @@ public:
     void setTransform(math::Transform::Ptr t) { stub_transform = t; }
     void setName(const std::string &name) { stub_name = name; }
     void setGridClass(GridClass c) { stub_class = c; }
+    GridClass getGridClass() const { return stub_class; }
+    Vec3d indexToWorld(const Coord &c) const {
+        const math::Transform none, &t = stub_transform ? *stub_transform : none;
+        const double h = stub_transform ? t.stub_voxel : 1;
+        return {t.stub_origin[0] + h * c[0], t.stub_origin[1] + h * c[1], t.stub_origin[2] + h * c[2]};
+    }
     math::Transform::Ptr stub_transform;
     std::string stub_name;
     GridClass stub_class = GRID_UNKNOWN;
@@ -65,6 +82,24 @@ public:
         Grid &grid;
     };
     Accessor getAccessor() { return {*this}; }
+    struct ConstAccessor {
+        T getValue(const Coord &c) const {
+            const auto found = grid.stub_values.find(c);
+            return found == grid.stub_values.end() ? grid.stub_background : found->second;
+        }
+        const Grid &grid;
+    };
+    ConstAccessor getConstAccessor() const { return {*this}; }
+    CoordBBox evalActiveVoxelBoundingBox() const {
+        CoordBBox box;
+        for (const auto &one : stub_values)
+            for (std::size_t a = 0; a < 3; ++a) {
+                if (box.stub_empty || one.first.at[a] < box.stub_min.at[a]) box.stub_min.at[a] = one.first.at[a];
+                if (box.stub_empty || one.first.at[a] > box.stub_max.at[a]) box.stub_max.at[a] = one.first.at[a];
+                if (a == 2) box.stub_empty = false;
+            }
+        return box;
+    }
     T stub_background;
     std::map<Coord, T> stub_values;
     /// What a level set was made of.
