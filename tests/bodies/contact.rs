@@ -280,9 +280,9 @@ fn crowd(per_side: usize, layers: usize, cell: f64, frames: usize) {
 
 #[test]
 fn a_crowd_of_bodies_stays_in_its_tank() {
-    // MENISCUS_CROWD=1 runs a hundred bodies for five hundred frames.
-    match std::env::var_os("MENISCUS_CROWD") {
-        Some(_) => crowd(5, 4, 0.05, 500),
+    // MENISCUS_CROWD=500 runs a hundred bodies for as many frames.
+    match std::env::var("MENISCUS_CROWD").ok().and_then(|n| n.parse().ok()) {
+        Some(frames) => crowd(5, 4, 0.075, frames),
         None => crowd(3, 2, 0.075, 12),
     }
 }
