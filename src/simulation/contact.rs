@@ -31,7 +31,7 @@
 
 use super::contact_points::ContactPoints;
 use crate::field::{SolidShape, Solids};
-use crate::math::{Aabb, Pose, Vec3};
+use crate::math::{Aabb, Pose, Sets, Vec3};
 use crate::solver::rigid::{Six, SixBySix, six};
 use rayon::prelude::*;
 use std::sync::Mutex;
@@ -321,23 +321,15 @@ fn sweep_crowd(
 
 /// The rows of each set of bodies that touch, one by way of another, in the order of the rows.
 fn crowds(rows: &[Row], bodies: usize) -> Vec<Vec<usize>> {
-    let mut leader: Vec<usize> = (0..bodies).collect();
-    fn find(leader: &mut [usize], mut b: usize) -> usize {
-        while leader[b] != b {
-            leader[b] = leader[leader[b]];
-            b = leader[b];
-        }
-        b
-    }
+    let mut sets = Sets::new(bodies);
     for row in rows {
         if let Some(other) = row.other {
-            let (a, b) = (find(&mut leader, row.body), find(&mut leader, other));
-            leader[a.max(b)] = a.min(b);
+            sets.join(row.body as u32, other as u32);
         }
     }
     let mut crowds = vec![Vec::new(); bodies];
     for (k, row) in rows.iter().enumerate() {
-        crowds[find(&mut leader, row.body)].push(k);
+        crowds[sets.root(row.body as u32) as usize].push(k);
     }
     crowds.retain(|c| !c.is_empty());
     crowds
