@@ -3,6 +3,8 @@
 //! ```text
 //! cargo bench --bench viscosity -- [n] [threads] [repeats]      a drop of radius .23 in a round room
 //! cargo bench --bench viscosity -- stiff [n]                    iterations for μΔt/ρh² from 1 to 10⁶
+//! cargo bench --bench viscosity -- stokes [n] [n] …             pressure and viscosity in one solve: iterations for the same at 32, 64
+//!                                                               and 96 cells, and times beside project, diffuse, project
 //! ```
 //! Times are of the whole stage: weights, matrix, levels and the solve to 10⁻⁹. On one thread they are those
 //! of the processor, which other programs on the machine disturb least.
@@ -13,10 +15,12 @@ mod clock;
 use clock::now;
 use meniscus::Cancel;
 use meniscus::field::{Solid, SolidShape, Solids, Wall};
-use meniscus::grid::Tiles;
+use meniscus::grid::{Tiles, extend_average};
 use meniscus::linalg::{Ic0, Ic0Params, KrylovParams, cg};
 use meniscus::math::{Aabb, Motion, Pose, Vec3};
-use meniscus::solver::mac::{MacGrid, ViscosityOptions, ViscousSystem};
+use meniscus::solver::mac::{
+    MacGrid, Multigrid, PressureOptions, ViscosityOptions, ViscousSystem, constrain, creep, diffuse, project,
+};
 use std::sync::Arc;
 
 struct Room;
@@ -58,6 +62,11 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let stiff = arguments.first().is_some_and(|a| a == "stiff");
     let number = |k: usize, default: usize| arguments.get(k).and_then(|a| a.parse().ok()).unwrap_or(default);
+    if arguments.first().is_some_and(|a| a == "stokes") {
+        let sizes: Vec<usize> = arguments[1..].iter().filter_map(|a| a.parse().ok()).collect();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        return pool.install(|| stokes(if sizes.is_empty() { &[32, 64, 96] } else { &sizes }));
+    }
     let n = number(stiff as usize, 64);
     let (grid, solids) = scene(n);
     let mu = grid.tiles.field(1.0);
@@ -85,8 +94,11 @@ fn compare(grid: &MacGrid, solids: &Solids, mu: &[f64], options: &ViscosityOptio
     let set_up = now() - start;
     let (u, solve) = system.solve(options.tolerance, &Cancel::new()).unwrap();
     let ours = now() - start;
+    let start = now();
+    drop(system.preconditioner().unwrap());
+    let levels = now() - start;
     println!(
-        "{} unknowns, {} threads: equations {set_up:.3} s, whole stage {ours:.3} s, {} iterations, {} levels, {:.0} MB",
+        "{} unknowns, {} threads: equations {set_up:.3} s, levels {levels:.3} s, whole stage {ours:.3} s, {} iterations, {} levels, {:.0} MB",
         solve.unknowns,
         rayon::current_num_threads(),
         solve.info.iterations,
@@ -106,4 +118,62 @@ fn compare(grid: &MacGrid, solids: &Solids, mu: &[f64], options: &ViscosityOptio
         info.iterations,
         theirs / ours
     );
+}
+
+/// Relative residual of the solves that are compared.
+const TOLERANCE: f64 = 1e-6;
+
+/// A step of project and creep, or of project, diffuse and project: its seconds, and the outer iterations of creep.
+fn step(start: &MacGrid, solids: &Solids, dt: f64, together: bool) -> (f64, usize) {
+    let (mut grid, mut multigrid, cancel) = (start.clone(), Multigrid::default(), Cancel::new());
+    let (calm, mu) = (grid.tiles.field(0.0), grid.tiles.field(1.0));
+    let pressure = PressureOptions { dt, density: 1.0, tolerance: TOLERANCE };
+    let viscous = ViscosityOptions { dt, density: 1.0, tolerance: TOLERANCE, draft: false };
+    let began = now();
+    let mut once = |grid: &mut MacGrid, multigrid: &mut Multigrid| {
+        let mut known = project(grid, solids, &pressure, &calm, multigrid, &cancel).unwrap().known;
+        for (u, known) in grid.velocity.iter_mut().zip(&mut known) {
+            extend_average(&grid.tiles, u, known, 3).unwrap();
+        }
+        constrain(grid, solids, &known, 4);
+    };
+    once(&mut grid, &mut multigrid);
+    if together {
+        let done = creep(&mut grid, solids, &mu, &viscous, None, &mut multigrid, &cancel).unwrap();
+        return (now() - began, done.solve.map_or(0, |s| s.info.iterations));
+    }
+    diffuse(&mut grid, solids, &mu, &viscous, None, &cancel).unwrap();
+    grid.pressure.fill(0.0);
+    once(&mut grid, &mut multigrid);
+    (now() - began, 0)
+}
+
+fn stokes(sizes: &[usize]) {
+    let verdict = |held: bool| if held { "HELD" } else { "MISSED" };
+    let mut counts: Vec<Vec<usize>> = Vec::new();
+    for &n in sizes {
+        let (grid, solids) = scene(n);
+        let mut of_size = Vec::new();
+        let mut worst: f64 = 0.0;
+        for power in 0..7 {
+            let dt = 10f64.powi(power) / (n * n) as f64;
+            let ((one, iterations), (three, _)) =
+                (step(&grid, &solids, dt, true), step(&grid, &solids, dt, false));
+            println!(
+                "{n}: μΔt/ρh² = 1e{power}: {iterations} outer iterations, {one:.3} s against {three:.3} s"
+            );
+            worst = worst.max(one / three);
+            of_size.push(iterations);
+        }
+        let most = of_size.iter().max().copied().unwrap_or(0);
+        println!("{n}: at most {most} outer iterations (25): {}", verdict(most < 25));
+        println!("{n}: at most {worst:.1} times project, diffuse, project (3): {}", verdict(worst <= 3.0));
+        counts.push(of_size);
+    }
+    let spread = (0..7).map(|k| {
+        let of_power = counts.iter().map(|c| c[k]);
+        of_power.clone().max().unwrap_or(0) - of_power.min().unwrap_or(0)
+    });
+    let spread = spread.max().unwrap_or(0);
+    println!("counts differ by at most {spread} between sizes (3): {}", verdict(spread <= 3));
 }

@@ -23,6 +23,8 @@ use rayon::prelude::*;
 /// How far level set and particles may disagree, as fullness; at the surface also in cells. The scatter
 /// of fullness of particles that are placed at random within eighths of cells is a tenth.
 const TOLERANCE: f64 = 0.25;
+/// The same for the mean over the cells round, in thick liquid.
+const CALM: f64 = 0.1;
 /// A cell this many cells from the level set's liquid that is nevertheless full belongs to a sheet that
 /// the level set has lost. Sheets are held together down to this much less than half full.
 const LOST: f64 = 0.6;
@@ -76,10 +78,24 @@ fn fullness_at(depth: f64) -> f64 {
     0.5 + d - 0.5 * d * d.abs()
 }
 
-/// Hold a distance that was carried along the flow to what the particles say.
-pub fn guide(tiles: &Tiles, phi: &mut [f64], full: &[f64]) {
+/// Hold a distance that was carried along the flow to what the particles say. Where liquid is `thick`, which may be empty,
+/// nothing on the scale of a cell is left of its flow, so that what differs between neighbouring cells is the scatter of
+/// particles that are drawn out with it; there their mean disagreement over the cells round counts, and is bounded more tightly.
+/// Else a film that is stretched would be thinner by chance here and there, and tear at these places.
+pub fn guide(tiles: &Tiles, phi: &mut [f64], full: &[f64], thick: &[bool]) {
     let h = tiles.h();
-    phi.par_iter_mut().zip(full).for_each(|(phi, full)| {
+    if !thick.is_empty() {
+        let means = disagreement(tiles, phi, full, thick);
+        phi.par_iter_mut().zip(means).filter(|(_, e)| e.abs() > CALM).for_each(|(phi, mean)| {
+            let held = -h * depth((fullness_at(-*phi / h) + mean - CALM.copysign(mean)).clamp(0.0, 1.0));
+            // Far from the surface only a different side counts.
+            if phi.abs() < h || held * *phi < 0.0 {
+                *phi = held;
+            }
+        });
+    }
+    let is_thick = |p: usize| thick.get(p).is_some_and(|t| *t);
+    phi.par_iter_mut().zip(full).enumerate().filter(|(p, _)| !is_thick(*p)).for_each(|(_, (phi, full))| {
         if *full < 0.0 || (*full == 0.0 && *phi > h) {
             return;
         }
@@ -97,6 +113,41 @@ pub fn guide(tiles: &Tiles, phi: &mut [f64], full: &[f64]) {
             *phi = if near || least > 0.0 { least } else { *phi };
         }
     });
+}
+
+/// How much fuller cells of thick liquid are than their distance says, the mean over those round with weights ¼, ½, ¼ along each
+/// axis; zero elsewhere.
+fn disagreement(tiles: &Tiles, phi: &[f64], full: &[f64], thick: &[bool]) -> Vec<f64> {
+    let h = tiles.h();
+    let counts = |p: usize| thick[p] && full[p] >= 0.0 && (full[p] > 0.0 || phi[p].abs() < h);
+    let own = |p: usize| if counts(p) { full[p] - fullness_at(-phi[p] / h) } else { f64::NAN };
+    let own: Vec<f64> = (0..tiles.cells()).into_par_iter().map(own).collect();
+    let mut means = tiles.field(0.0);
+    means.par_chunks_mut(tiles.volume()).enumerate().for_each_init(Halo::default, |halo, (t, part)| {
+        if part.is_empty() || own[t * tiles.volume()..(t + 1) * tiles.volume()].iter().all(|e| e.is_nan()) {
+            return;
+        }
+        tiles.load_halo(&own, t, f64::NAN, halo);
+        let side = crate::grid::SIDE;
+        let layers = if tiles.is_flat() { 9..18 } else { 0..27 };
+        for (l, mean) in part.iter_mut().enumerate() {
+            let at = [l % side, l / side % side, l / (side * side)].map(|c| c as isize);
+            if halo.get(at[0], at[1], at[2]).is_nan() {
+                continue;
+            }
+            let (mut sum, mut weights) = (0.0, 0.0);
+            for n in layers.clone() {
+                let by = [n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1];
+                let e = halo.get(at[0] + by[0], at[1] + by[1], at[2] + by[2]);
+                if !e.is_nan() {
+                    let w = by.iter().map(|b| if *b == 0 { 2.0 } else { 1.0 }).product::<f64>();
+                    (sum, weights) = (sum + w * e, weights + w);
+                }
+            }
+            *mean = sum / weights;
+        }
+    });
+    means
 }
 
 #[cfg(test)]
@@ -145,13 +196,22 @@ mod tests {
         let middle = tiles.find(&[0, 0, 0]) as usize * tiles.volume();
         let check = |offset: f64, side: f64, wanted: &dyn Fn(f64, f64) -> bool| {
             let mut phi: Vec<f64> = exact.iter().map(|d| d + offset).collect();
-            guide(&tiles, &mut phi, &full);
+            guide(&tiles, &mut phi, &full, &[]);
             let at_surface = |p: &usize| exact[*p].abs() < 0.3 && exact[*p] * side > 0.0;
             (middle..middle + tiles.volume()).filter(at_surface).all(|p| wanted(phi[p], exact[p]))
         };
         assert!([-1.0, 1.0].iter().all(|side| check(0.1, *side, &|phi, exact| phi == exact + 0.1)));
         // The surface is put back to within the tolerance of a quarter of the fullness, which half a cell
         // beside the surface is 0.37 cells, and on the right side.
+        // In thick liquid a tighter bound holds, for the mean over neighbours: a tenth of a cell, and the quarter to which
+        // the lattice places a plane. Without it .2 m would have stayed.
+        let thick = vec![true; tiles.cells()];
+        let mut phi: Vec<f64> = exact.iter().map(|d| d + 0.2).collect();
+        guide(&tiles, &mut phi, &full, &thick);
+        let at_surface = |p: &usize| exact[*p].abs() < 0.3;
+        let left = |p: usize| (phi[p] - exact[p]).abs();
+        let most = (middle..middle + tiles.volume()).filter(at_surface).map(left).fold(0.0, f64::max);
+        assert!(most < 0.175, "{most}");
         assert!(check(1.5, -1.0, &|phi, exact| phi < 0.0 && (phi - exact).abs() < 0.19));
         assert!(check(-1.5, 1.0, &|phi, exact| phi > 0.0 && (phi - exact).abs() < 0.19));
     }

@@ -113,9 +113,8 @@ mod tests {
     use super::super::{InitialVolume, MacOptions};
     use super::*;
     use crate::cancel::Cancel;
-    use crate::field::{Columns, Solids};
+    use crate::field::Solids;
     use crate::math::{Aabb, elementary::sin};
-    use crate::scene::Flow;
     use crate::simulation::step;
     use crate::solver::mac::{Bodies, Transfer};
 
@@ -129,29 +128,7 @@ mod tests {
 
     /// Mean error in the middle of a block of liquid after [`UNTIL`] seconds with cells of h.
     fn error(corrected: bool, h: f64) -> f64 {
-        let options = MacOptions {
-            cell: h,
-            origin: Vec3::zeros(),
-            flat: true,
-            transfer: Transfer::Grid { corrected },
-            cfl: 2.0,
-            density: 1000.0,
-            tolerance: 1e-9,
-            liquids: 1,
-            viscosity_tolerance: 1e-6,
-            flow: Flow::Auto,
-            draft_viscosity: false,
-            volume_lock: true,
-            markers: None,
-            per_cell: 8,
-            narrow_band: 0.0,
-            smoothing: 1.0,
-            seed: 0,
-            smoke: None,
-            columns: Columns::default(),
-            shown: Vec::new(),
-            aging: vec![Vec::new()],
-        };
+        let options = MacOptions::plain(h, Transfer::Grid { corrected });
         let middle = Vec3::new(0.5, 0.25, 0.5 * h);
         let block = |x: &Vec3| ((x.x - middle.x).abs() - 0.5).max((x.y - middle.y).abs() - 0.25);
         let start = InitialVolume {

@@ -19,7 +19,7 @@
 use super::{Mac, State};
 use crate::field::{Affine, Particles, face_offset};
 use crate::grid::{SIDE, Tiles};
-use crate::math::{Mat3, Vec3};
+use crate::math::{Mat3, Sets, Vec3};
 use crate::simulation::liquid::Step;
 use rayon::prelude::*;
 
@@ -50,7 +50,7 @@ impl Mac {
     /// The free pieces of the next state, whose particles have moved but not yet got new velocities.
     pub(super) fn free_pieces(&self, step: &Step) -> Vec<Piece> {
         // What other forces do to a piece is not known; nor is what moves where there are no particles.
-        if self.fade.is_empty() || step.force.is_some() || self.options.narrow_band > 0.0 {
+        if self.fade.is_empty() || step.force.is_some() || self.has_bare_liquid() {
             return Vec::new();
         }
         let State { grid, particles, .. } = &self.next;
@@ -97,25 +97,17 @@ impl Mac {
         let State { grid, particles, .. } = &self.next;
         let (tiles, v, clear) = (&grid.tiles, grid.tiles.volume(), CLEAR * grid.tiles.h());
         let wet = |place: &usize| grid.liquid[*place] < 0.0 || !particles.of_cell(*place).is_empty();
-        let mut root: Vec<u32> =
-            (0..tiles.cells()).into_par_iter().map(|p| if wet(&p) { p as u32 } else { NO_PIECE }).collect();
-        fn find(root: &mut [u32], mut at: u32) -> u32 {
-            while root[at as usize] != at {
-                let above = root[root[at as usize] as usize];
-                root[at as usize] = above;
-                at = above;
-            }
-            at
-        }
+        let is_wet: Vec<bool> = (0..tiles.cells()).into_par_iter().map(|p| wet(&p)).collect();
+        let mut sets = Sets::new(tiles.cells());
         for t in 0..tiles.len() {
-            for l in (0..v).filter(|l| wet(&(t * v + l))) {
+            for l in (0..v).filter(|l| is_wet[t * v + l]) {
                 let [x, y, z] = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|c| c as i32);
                 // Half of the neighbours; the others come to this cell themselves.
                 for n in 0..13 {
                     let near = tiles.near(t, x + n % 3 - 1, y + n / 3 % 3 - 1, z + n / 9 - 1);
-                    let Some(other) = near.filter(|p| root[*p] != NO_PIECE) else { continue };
-                    let (a, b) = (find(&mut root, (t * v + l) as u32), find(&mut root, other as u32));
-                    root[a.max(b) as usize] = a.min(b);
+                    if let Some(other) = near.filter(|p| is_wet[*p]) {
+                        sets.join((t * v + l) as u32, other as u32);
+                    }
                 }
             }
         }
@@ -127,22 +119,19 @@ impl Mac {
                 edges.iter().any(|b| b.grow(clear).contains(&x))
             }
         };
-        let mut number = vec![0; root.len()];
-        for place in (0..root.len()).filter(|p| root[*p] != NO_PIECE) {
-            if is_held(place) {
-                number[root_of(&root, place as u32) as usize] = NO_PIECE;
-            }
+        let roots: Vec<u32> = (0..is_wet.len() as u32).map(|p| sets.root(p)).collect();
+        let mut number = vec![0; is_wet.len()];
+        for place in (0..is_wet.len()).filter(|p| !is_wet[*p] || is_held(*p)) {
+            number[roots[place] as usize] = NO_PIECE;
         }
         let mut count = 0;
-        for place in (0..root.len()).filter(|p| root[*p] == *p as u32) {
+        for place in (0..is_wet.len()).filter(|p| roots[*p] == *p as u32) {
             if number[place] != NO_PIECE {
                 number[place] = count;
                 count += 1;
             }
         }
-        let label = |r: &u32| if *r == NO_PIECE { NO_PIECE } else { number[root_of(&root, *r) as usize] };
-        let labels = root.par_iter().map(label).collect();
-        (labels, count as usize)
+        (roots.par_iter().map(|r| number[*r as usize]).collect(), count as usize)
     }
 
     /// Give pieces back what they have lost since they were found.
@@ -164,14 +153,6 @@ impl Mac {
             }
         }
     }
-}
-
-/// The first cell of the piece of a cell.
-fn root_of(root: &[u32], mut at: u32) -> u32 {
-    while root[at as usize] != at {
-        at = root[at as usize];
-    }
-    at
 }
 
 impl Sums {

@@ -15,6 +15,7 @@ mod band;
 mod calm;
 mod carry;
 mod filling;
+mod film;
 mod free;
 mod moving;
 mod output;
@@ -116,6 +117,34 @@ pub struct MacOptions {
 }
 
 impl MacOptions {
+    /// Water on one layer of cells of width h, for tests.
+    #[cfg(test)]
+    fn plain(h: f64, transfer: Transfer) -> Self {
+        Self {
+            cell: h,
+            origin: Vec3::zeros(),
+            flat: true,
+            transfer,
+            cfl: 2.0,
+            density: 1000.0,
+            tolerance: 1e-9,
+            liquids: 1,
+            viscosity_tolerance: 1e-6,
+            flow: Flow::Auto,
+            draft_viscosity: false,
+            volume_lock: true,
+            markers: None,
+            per_cell: 8,
+            narrow_band: 0.0,
+            smoothing: 1.0,
+            seed: 0,
+            smoke: None,
+            columns: Columns::default(),
+            shown: Vec::new(),
+            aging: vec![Vec::new()],
+        }
+    }
+
     /// The same with particles that carry something: then they are needed everywhere.
     pub fn carrying(self, columns: Columns) -> Self {
         let narrow_band = if columns.stride() > 0 { 0.0 } else { self.narrow_band };
@@ -134,6 +163,8 @@ struct State {
     /// Volume that there should be, and that of drops outside the surface, m³.
     expected: f64,
     flying: f64,
+    /// What the surface of films encloses beyond the volume of their particles, m³.
+    films: f64,
     /// Volume given by each emitter, m³.
     emitted: Vec<f64>,
     /// Velocity that carries the particles: that of the grid, and the drift that takes crowds apart.
@@ -160,8 +191,12 @@ pub struct Mac {
     takes_part: Vec<bool>,
     /// How full the surroundings of each cell are.
     full: Vec<f64>,
+    /// Cells that are liquid because of a film of thick liquid; empty without any.
+    in_film: Vec<bool>,
     /// Memory of the pressure solve, kept from step to step.
     multigrid: Multigrid,
+    /// Viscosity of the cells of the next state, Pa·s; None if it is too small to matter.
+    mu: Option<Vec<f64>>,
     /// What viscosity leaves of the motion within each cell in this step; empty if it does not act.
     fade: Vec<f32>,
     /// What the last solve made of the bodies.
@@ -188,7 +223,9 @@ impl Mac {
             spread: Default::default(),
             takes_part: Vec::new(),
             full: Vec::new(),
+            in_film: Vec::new(),
             multigrid: Multigrid::default(),
+            mu: None,
             fade: Vec::new(),
             carried: Vec::new(),
         };
@@ -198,7 +235,7 @@ impl Mac {
 
     /// Drop what only the step being made needs.
     fn forget(&mut self) {
-        (self.before, self.spread) = Default::default();
+        (self.before, self.spread, self.mu) = Default::default();
         self.fade.clear();
     }
 
@@ -229,11 +266,17 @@ impl Mac {
         self.options.narrow_band > 0.0 || self.options.markers.is_some()
     }
 
-    /// How far outside the surface each of some particles still moves with the liquid, cells.
-    fn clinging<'a>(&self, particles: &'a Particles, step: &Step) -> impl Fn(usize) -> f64 + Sync + use<'a> {
+    /// How far momentum diffuses from each of some particles in the step, √(νΔt)/h cells.
+    fn diffusion<'a>(&self, particles: &'a Particles, step: &Step) -> impl Fn(usize) -> f64 + Sync + use<'a> {
         let thickness = Thickness::new(&self.options, particles, step.viscosity);
         let unit = elementary::log(step.dt / (self.options.density * self.options.cell.powi(2)));
-        move |p| elementary::exp(0.5 * (thickness.log(p) + unit)).clamp(CLINGS, CLINGS_MOST)
+        move |p| elementary::exp(0.5 * (thickness.log(p) + unit))
+    }
+
+    /// How far outside the surface each of some particles still moves with the liquid, cells.
+    fn clinging<'a>(&self, particles: &'a Particles, step: &Step) -> impl Fn(usize) -> f64 + Sync + use<'a> {
+        let diffusion = self.diffusion(particles, step);
+        move |p| diffusion(p).clamp(CLINGS, CLINGS_MOST)
     }
 
     /// Which particles move with the liquid, and which are drops of their own outside its surface.
@@ -271,12 +314,13 @@ impl Mac {
     fn settle_volume(&mut self, step: &Step) {
         let (takes_part, drops) = self.wet(&self.next, self.clinging(&self.next.particles, step));
         self.takes_part = takes_part;
-        let State { grid, particles, expected, flying, .. } = &mut self.next;
+        self.next.films = self.film_excess(&drops);
+        let State { grid, particles, expected, flying, films, .. } = &mut self.next;
         *flying = particles.total_volume(|p| drops[p]);
         let [measured, area] = grid.liquid_volume();
         if self.options.volume_lock && area > 0.0 {
             let most = MOST_SHIFT * self.options.cell;
-            let shift = ((*expected - *flying - measured) / area).clamp(-most, most);
+            let shift = ((*expected - *flying + *films - measured) / area).clamp(-most, most);
             grid.liquid.par_iter_mut().for_each(|d| *d -= shift);
         }
     }
@@ -470,7 +514,9 @@ impl Liquid for Mac {
     fn amount(&self) -> Amount {
         let tracked = self.now.tracker.as_ref().map(|t| t.measure()[0]);
         Amount {
-            volume: tracked.unwrap_or_else(|| self.now.grid.liquid_volume()[0] + self.now.flying),
+            volume: tracked.unwrap_or_else(|| {
+                self.now.grid.liquid_volume()[0] + self.now.flying - self.now.films
+            }),
             expected: self.now.expected,
             liquid_cells: self.now.grid.liquid.par_iter().filter(|d| **d < 0.0).count(),
             tiles: self.now.grid.tiles.len(),

@@ -157,8 +157,11 @@ impl Mac {
         let State { grid, particles, .. } = &self.next;
         self.full = fullness(&grid.tiles, particles, &grid.room);
         self.fill_below_band();
+        self.mu = self.cell_viscosity(step)?;
+        let thick = self.thick_cells(step);
         let MacGrid { tiles, liquid, .. } = &mut self.next.grid;
-        guide(tiles, liquid, &self.full);
+        guide(tiles, liquid, &self.full, &thick);
+        self.hold_films(step);
         self.restore_distance(step.solids)
     }
 }

@@ -14,10 +14,10 @@ const CARRY: [&str; 3] = ["carry x", "carry y", "carry z"];
 
 impl Mac {
     pub(super) fn write(&self, out: &mut Writer) {
-        let State { grid, particles, next_id, moment, expected, flying, emitted, carry, fastest, tracker } =
+        let State { grid, particles, next_id, moment, expected, flying, films, emitted, carry, fastest, tracker } =
             &self.now;
         out.u64s("counters", &[*next_id, *moment]);
-        out.f64s("volumes", &[*flying, *expected, *fastest]);
+        out.f64s("volumes", &[*flying, *expected, *fastest, *films]);
         out.f64s("emitted", emitted);
         out.i32s("tiles", &grid.tiles.coords().concat());
         out.f64s("liquid", &grid.liquid);
@@ -44,7 +44,7 @@ impl Mac {
     pub(super) fn read(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
         let [next_id, moment] = from.counters("counters")?;
         let volumes = from.f64s("volumes")?;
-        let volumes = from.expect("volumes", volumes, 3)?;
+        let volumes = from.expect("volumes", volumes, 4)?;
         let volumes = from.finite("volumes", volumes)?;
         let emitted = from.f64s("emitted")?;
         let emitted = from.expect("emitted", emitted, self.now.emitted.len())?;
@@ -69,13 +69,13 @@ impl Mac {
         }
         let mut particles = read_particles(from, self.options.columns.stride())?;
         particles.sort(&grid.tiles)?;
-        let [flying, expected, fastest] = [volumes[0], volumes[1], volumes[2]];
+        let [flying, expected, fastest, films] = [volumes[0], volumes[1], volumes[2], volumes[3]];
         let tracker = match self.options.markers {
             Some(per_cell) => Some(self.read_markers(from, &grid, per_cell, solids)?),
             None => None,
         };
         self.now =
-            State { grid, particles, next_id, moment, expected, flying, emitted, carry, fastest, tracker };
+            State { grid, particles, next_id, moment, expected, flying, films, emitted, carry, fastest, tracker };
         Ok(())
     }
 }

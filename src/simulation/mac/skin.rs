@@ -25,7 +25,7 @@
 
 use super::filling::NEAR;
 use super::spray::radius_of;
-use super::{CLINGS, Mac};
+use super::{CLINGS, Mac, State};
 use crate::error::Result;
 use crate::grid::{Patch, SIDE, Tiles, wall_closing};
 use crate::math::{Mat3, Vec3, principal_axes};
@@ -44,7 +44,7 @@ const FEW: usize = 5;
 const PUT: f64 = 0.9;
 /// Liquid is thin where 27 cells hold less than this many cells' particles, and nowhere deeper than this many cells.
 const THIN: f64 = 9.0;
-const SHALLOW: f64 = 0.7;
+pub(super) const SHALLOW: f64 = 0.7;
 /// With this many others within reach a drop belongs to a sheet or a thread.
 const COMPANY: usize = 3;
 /// Fine cells this many cells of the grid inside need no interpolation.
@@ -110,11 +110,7 @@ impl Mac {
     fn drops_in_company(&self) -> (Vec<Member>, Vec<usize>) {
         let (particles, tiles) = (&self.now.particles, &self.now.grid.tiles);
         let (_, drops) = self.wet(&self.now, |_| CLINGS);
-        let most = (THIN * self.seeding.full() as f64) as usize;
-        let is_thin = |t: usize, l: usize| {
-            let near = around(tiles, t, l, 1).map(|p| particles.of_cell(p).len());
-            near.sum::<usize>() < most
-        };
+        let is_thin = |t: usize, l: usize| self.is_thin(&self.now, t, l);
         let (deep, v) = (-SHALLOW * tiles.h(), tiles.volume());
         // Cells with some particles that take part: all of those that are thin, else the drops alone.
         let of_tile = |t: usize| {
@@ -136,6 +132,14 @@ impl Mac {
         let alone = all.iter().zip(&found).filter(|((p, _), m)| drops[*p] && m.is_none());
         let lone = alone.map(|((p, _), _)| *p).collect();
         (found.into_iter().flatten().collect(), lone)
+    }
+
+    /// Whether cell l of tile t, which holds particles, and those round it hold little.
+    pub(super) fn is_thin(&self, State { grid, particles, .. }: &State, t: usize, l: usize) -> bool {
+        let most = (THIN * self.seeding.full() as f64) as usize;
+        let held = around(&grid.tiles, t, l, 1).map(|p| particles.of_cell(p).len()).sum::<usize>();
+        // On a grid one cell thick there are nine cells instead of 27.
+        held * if grid.tiles.is_flat() { 3 } else { 1 } < most
     }
 
     /// A particle as part of what others round it make; None if that is nothing.

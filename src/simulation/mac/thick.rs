@@ -36,8 +36,6 @@ const BEYOND: usize = 3;
 const CREEPS: [f64; 2] = [1.0, 10.0];
 /// Layers of faces beyond the liquid that follow it.
 const FOLLOW: usize = 2;
-/// μΔt/ρh² from which the motion of liquid goes on beyond its surface: nothing on the scale of a cell is left of it.
-const GOES_ON: f64 = 1.0;
 
 /// What came of viscosity.
 #[derive(Default)]
@@ -90,15 +88,15 @@ impl Outer {
 impl Mac {
     /// Project and let viscosity act, if there is any worth it.
     pub(super) fn thicken(&mut self, step: &Step, options: &PressureOptions) -> Result<Thickened> {
-        let Some(mu) = self.cell_viscosity(step)? else { return Ok(Default::default()) };
+        if self.mu.is_none() {
+            self.mu = self.cell_viscosity(step)?;
+        }
+        let stiff = self.thick_cells(step);
+        let Some(mu) = self.mu.take() else { return Ok(Default::default()) };
         let grid = &mut self.next.grid;
         let calm = grid.tiles.field(0.0);
         let stiffness = step.dt / (options.density * grid.tiles.h().powi(2));
-        let mut outer = Outer {
-            was: grid.velocity.clone(),
-            known: std::mem::take(&mut self.spread),
-            stiff: mu.par_iter().map(|m| m * stiffness > GOES_ON).collect(),
-        };
+        let mut outer = Outer { was: grid.velocity.clone(), known: std::mem::take(&mut self.spread), stiff };
         let Projected { report, mut known, .. } =
             project(grid, step.solids, options, &calm, &mut self.multigrid, step.cancel)?;
         outer.follow(grid, &mut known)?;
@@ -144,8 +142,14 @@ impl Mac {
         Ok(Thickened { solves, pressure: first, flow, outer: Some(outer) })
     }
 
+    /// Cells where momentum diffuses over a cell in the step; empty if viscosity does not matter.
+    pub(super) fn thick_cells(&self, step: &Step) -> Vec<bool> {
+        let thick = self.options.density * self.options.cell.powi(2) / step.dt;
+        self.mu.as_ref().map_or(Vec::new(), |mu| mu.par_iter().map(|m| *m > thick).collect())
+    }
+
     /// Viscosity of each cell, Pa·s; None if it is too small to matter everywhere.
-    fn cell_viscosity(&self, step: &Step) -> Result<Option<Vec<f64>>> {
+    pub(super) fn cell_viscosity(&self, step: &Step) -> Result<Option<Vec<f64>>> {
         let (tiles, particles) = (&self.next.grid.tiles, &self.next.particles);
         let thickest = step.viscosity.iter().fold(step.thickest, |m, v| m.max(*v));
         let least = NEGLIGIBLE * self.options.density * tiles.h().powi(2) / step.dt;

@@ -11,6 +11,7 @@ mod convergence;
 mod dam;
 mod drop;
 mod honey;
+mod jets;
 mod lattice;
 mod measure;
 mod poisson;
@@ -121,12 +122,14 @@ const BCC: [(&str, Case); 8] = [
 ];
 
 /// The cases of thick liquid on the grid.
-const HONEY: [(&str, Case); 5] = [
+const HONEY: [(&str, Case); 7] = [
     ("couette", honey::couette),
     ("poiseuille", honey::poiseuille),
     ("slide-block", honey::slide_block),
     ("pour", honey::pour),
     ("spinning-drop", honey::spinning_drop),
+    ("jets", jets::jets),
+    ("coil", jets::coil),
 ];
 
 /// The cases of a simulator.

@@ -139,6 +139,13 @@ fn about(simulator: &str, case: &str) -> Option<&'static str> {
         "spinning-drop" => {
             "Exact: without gravity viscosity takes the shear and leaves the angular momentum."
         }
+        "jets" => {
+            "Published: plane jets fold below a Reynolds number of .56 and above ten widths of height, round ones coil below \
+             1.2 and above 7.2 widths [CM81, Cru88]; the widths that a jet goes aside."
+        }
+        "coil" => {
+            "Published: where weight and stiffness balance, a thread turns at (g Q³/(ν a⁸))^¼ up to a factor of order one [Rib04]."
+        }
         "still-tank" | "still-cup" | "still-tilted" | "still-ball" => {
             "Exact: water at rest stays at rest. The greatest speed over √(g L) at any frame."
         }
