@@ -1,9 +1,14 @@
 //! A level set that is carried along the flow.
 //!
 //! The signed distance φ at cell centres (negative in liquid) is carried backwards along the
-//! velocity, φ′(x) = φ(x − u Δt): smooth, and still water is left alone. What is thinner than a cell
-//! is lost; [`guide`](super::guide) holds the result to what the particles say.
+//! velocity, φ′(x) = φ(x − u Δt): smooth, and still water is left alone. φ is interpolated by cubics. Between
+//! centres a linear interpolation lies above the distance of a convex surface, by up to h²/8 (κ₁ + κ₂) and by two thirds
+//! of that in the mean, so that it would draw a jet of radius 2h in by a thirtieth of a cell in every step: after a fall of
+//! a few frames a third of its volume would be missing, and be given to whatever pool there is.
+//! What is thinner than a cell is lost; [`guide`](super::guide) holds the result to what the particles say.
+//! Checked by the test below.
 
+use super::tiled_level_set::cubic;
 use crate::field::VelocityPatch;
 use crate::grid::{Patch, SIDE, Tiles};
 use crate::math::Vec3;
@@ -43,7 +48,8 @@ pub fn advect(
         if !own.iter().any(near) {
             return part.copy_from_slice(own);
         }
-        distance.load(old, phi, coord, margin + 1, band.0);
+        // Cubics reach one cell further than the path.
+        distance.load(old, phi, coord, margin + 2, band.0);
         u.load(old, velocity, coord, margin + 1);
         let base = new.base(t);
         let middle = Vec3::new(0.5, 0.5, if new.is_flat() { 0.0 } else { 0.5 });
@@ -58,7 +64,7 @@ pub fn advect(
         }
         u.trace_all(&mut points, -dt);
         for (l, from) in cells.into_iter().zip(points) {
-            part[l] = distance.sample((from - middle).into());
+            part[l] = cubic(distance, &(from - middle));
         }
     });
     out
@@ -67,4 +73,29 @@ pub fn advect(
 #[inline]
 fn local_cell(base: [i32; 3], l: usize) -> [i32; 3] {
     [base[0] + (l % SIDE) as i32, base[1] + (l / SIDE % SIDE) as i32, base[2] + (l / (SIDE * SIDE)) as i32]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Order, contour, redistance};
+
+    #[test]
+    fn a_jet_two_cells_wide_keeps_its_volume_on_its_way() {
+        let span = |n: i32| (0..n * n * 2).map(move |c| [c % n - 1, c / n % n - 1, c / (n * n)]);
+        let tiles = Tiles::new(1.0, Vec3::zeros(), false, span(5).collect());
+        let jet = |x: Vec3| ((x.x - 4.3).powi(2) + (x.y - 4.1).powi(2)).sqrt() - 2.0;
+        let cells = (0..tiles.cells()).map(|p| jet(tiles.centre(tiles.cell(p))).clamp(-4.0, 4.0));
+        let mut phi: Vec<f64> = cells.collect();
+        let volume = |phi: &[f64]| contour(&tiles, phi).unwrap().mesh.volume();
+        let before = volume(&phi);
+        let velocity = [tiles.field(0.37), tiles.field(0.23), tiles.field(0.0)];
+        let solid = tiles.field(4.0);
+        for _ in 0..25 {
+            phi = advect(&tiles, &phi, &velocity, &tiles, &solid, 1.0, 3, Band(4.0));
+            redistance(&tiles, &mut phi, 4, Order::Second).unwrap();
+        }
+        // Linear interpolation would draw it in by a thirtieth of a cell a step, which is most of its radius.
+        assert!((volume(&phi) / before - 1.0).abs() < 0.05, "{} of {before}", volume(&phi));
+    }
 }

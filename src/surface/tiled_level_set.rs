@@ -588,7 +588,7 @@ fn plane(halo: &Halo, l: usize, h: f64) -> [f64; 8] {
 }
 
 /// Cubic interpolation in each direction, kept within the eight values round the point.
-fn cubic(patch: &Patch, g: &Vec3) -> f64 {
+pub(super) fn cubic(patch: &Patch, g: &Vec3) -> f64 {
     let low = [g.x.floor(), g.y.floor(), g.z.floor()];
     let cell = low.map(|v| v as i32);
     let weights: [[f64; 4]; 3] = std::array::from_fn(|a| catmull_rom(g[a] - low[a]));
