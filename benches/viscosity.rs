@@ -130,7 +130,7 @@ fn step(start: &MacGrid, solids: &Solids, dt: f64, together: bool) -> (f64, usiz
     let pressure = PressureOptions { dt, density: 1.0, tolerance: TOLERANCE };
     let viscous = ViscosityOptions { dt, density: 1.0, tolerance: TOLERANCE, draft: false };
     let began = now();
-    let mut once = |grid: &mut MacGrid, multigrid: &mut Multigrid| {
+    let once = |grid: &mut MacGrid, multigrid: &mut Multigrid| {
         let mut known = project(grid, solids, &pressure, &calm, multigrid, &cancel).unwrap().known;
         for (u, known) in grid.velocity.iter_mut().zip(&mut known) {
             extend_average(&grid.tiles, u, known, 3).unwrap();
