@@ -514,9 +514,8 @@ impl Liquid for Mac {
     fn amount(&self) -> Amount {
         let tracked = self.now.tracker.as_ref().map(|t| t.measure()[0]);
         Amount {
-            volume: tracked.unwrap_or_else(|| {
-                self.now.grid.liquid_volume()[0] + self.now.flying - self.now.films
-            }),
+            volume: tracked
+                .unwrap_or_else(|| self.now.grid.liquid_volume()[0] + self.now.flying - self.now.films),
             expected: self.now.expected,
             liquid_cells: self.now.grid.liquid.par_iter().filter(|d| **d < 0.0).count(),
             tiles: self.now.grid.tiles.len(),

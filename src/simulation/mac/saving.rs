@@ -14,8 +14,19 @@ const CARRY: [&str; 3] = ["carry x", "carry y", "carry z"];
 
 impl Mac {
     pub(super) fn write(&self, out: &mut Writer) {
-        let State { grid, particles, next_id, moment, expected, flying, films, emitted, carry, fastest, tracker } =
-            &self.now;
+        let State {
+            grid,
+            particles,
+            next_id,
+            moment,
+            expected,
+            flying,
+            films,
+            emitted,
+            carry,
+            fastest,
+            tracker,
+        } = &self.now;
         out.u64s("counters", &[*next_id, *moment]);
         out.f64s("volumes", &[*flying, *expected, *fastest, *films]);
         out.f64s("emitted", emitted);
@@ -74,8 +85,19 @@ impl Mac {
             Some(per_cell) => Some(self.read_markers(from, &grid, per_cell, solids)?),
             None => None,
         };
-        self.now =
-            State { grid, particles, next_id, moment, expected, flying, films, emitted, carry, fastest, tracker };
+        self.now = State {
+            grid,
+            particles,
+            next_id,
+            moment,
+            expected,
+            flying,
+            films,
+            emitted,
+            carry,
+            fastest,
+            tracker,
+        };
         Ok(())
     }
 }
