@@ -15,9 +15,9 @@
 //! cells, say what volume it has: [`Mac::film_excess`] is what the volume lock and reports leave out.
 //! Checked by the test below.
 
-use super::skin::SHALLOW;
+use super::skin::{SHALLOW, around};
 use super::{Mac, State};
-use crate::grid::{Patch, SIDE, Tiles};
+use crate::grid::{SIDE, Tiles};
 use crate::math::Vec3;
 use crate::simulation::liquid::Step;
 use rayon::prelude::*;
@@ -78,16 +78,15 @@ impl Mac {
         let State { grid, particles, .. } = &self.next;
         let (tiles, h) = (&grid.tiles, grid.tiles.h());
         let (deep, v, spread) = (-SHALLOW * h, grid.tiles.volume(), self.diffusion(particles, step));
-        let of_tile = |near: &mut Patch, t: usize| {
+        let of_tile = |t: usize| {
             if particles.of_tile(tiles, t).is_empty() {
                 return Vec::new();
             }
-            near.load(tiles, &grid.liquid, tiles.coords()[t], 1, h);
             let wet = |place: &usize| !particles.of_cell(*place).is_empty() && grid.liquid[*place] > deep;
             // At the edges of what is deep there is little liquid as well.
             let alone = |place: &usize| {
-                let at = tiles.cell(*place).map(f64::from);
-                near.least_round(at) > deep && self.is_thin(&self.next, t, place - t * v)
+                let l = place - t * v;
+                around(tiles, t, l, 1).all(|p| grid.liquid[p] > deep) && self.is_thin(&self.next, t, l)
             };
             let thin = (t * v..(t + 1) * v).filter(wet).filter(alone);
             let member = |p: usize| {
@@ -97,8 +96,7 @@ impl Mac {
             };
             thin.flat_map(|place| particles.of_cell(place)).filter_map(member).collect::<Vec<_>>()
         };
-        let parts: Vec<Vec<Member>> =
-            (0..tiles.len()).into_par_iter().map_init(Patch::default, of_tile).collect();
+        let parts: Vec<Vec<Member>> = (0..tiles.len()).into_par_iter().map(of_tile).collect();
         parts.into_iter().flatten().collect()
     }
 

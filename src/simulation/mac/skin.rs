@@ -211,7 +211,7 @@ impl Mac {
 }
 
 /// The places of the cells that exist within `reach` of local cell l of tile t, itself included.
-fn around(tiles: &Tiles, t: usize, l: usize, reach: i32) -> impl Iterator<Item = usize> {
+pub(super) fn around(tiles: &Tiles, t: usize, l: usize, reach: i32) -> impl Iterator<Item = usize> {
     let [x, y, z] = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|v| v as i32);
     let row = move |y, z| (x - reach..=x + reach).map(move |x| [x, y, z]);
     let rows =
