@@ -150,13 +150,6 @@ impl Patch {
         let corners = self.corners(g).0.into_iter();
         corners.fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], v| [a.min(v), b.max(v)])
     }
-
-    /// The smallest value of the cell that holds g and of the 26 round it.
-    pub fn least_round(&self, g: [f64; 3]) -> f64 {
-        let middle = g.map(|x| (x + 0.5).floor() as i32);
-        let around = (0..27).map(|n| self.get(std::array::from_fn(|a| middle[a] + n / [1, 3, 9][a] % 3 - 1)));
-        around.fold(f64::INFINITY, f64::min)
-    }
 }
 
 #[cfg(test)]
