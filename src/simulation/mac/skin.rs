@@ -261,7 +261,7 @@ fn halved(patch: &Patch, eighth: [usize; 3]) -> [f64; SIDE * SIDE * SIDE] {
     const ROW: usize = SIDE + 2;
     let [x, y, z] = eighth.map(|e| e * (SIDE / 2));
     // Fine cell i lies between two centres, nearer to its own.
-    let place = |i: usize| (i.div_ceil(2), if i % 2 == 0 { 0.75 } else { 0.25 });
+    let place = |i: usize| (i.div_ceil(2), if i.is_multiple_of(2) { 0.75 } else { 0.25 });
     let mut along_x = [[[0.0; SIDE]; BETWEEN]; BETWEEN];
     for (k, plane) in along_x.iter_mut().enumerate() {
         for (j, row) in plane.iter_mut().enumerate() {
