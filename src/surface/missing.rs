@@ -85,7 +85,7 @@ impl Missing {
                 return 0.0;
             }
             let rate = missing / present[place].max(least);
-            let beyond = (rate.abs() - RATES[0]).max(0.0).min(RATES[1]);
+            let beyond = (rate.abs() - RATES[0]).clamp(0.0, RATES[1]);
             beyond.copysign(rate)
         };
         let rate = (0..tiles.cells()).into_par_iter().map(rate).collect();

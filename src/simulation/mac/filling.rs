@@ -91,7 +91,7 @@ impl Mac {
             ..newcomers
         };
         self.add_particles(newcomers)?;
-        self.start_affine(&|x| inside(x).map(|v| v.velocity));
+        self.start_affine(inside);
         if let Some(markers) = self.options.markers {
             self.next.particles = Particles::default();
             self.fill_tracked(solids, volumes, markers)?;
@@ -106,14 +106,15 @@ impl Mac {
 
     /// Gradients of the velocity that particles start with, each of its own volume: without them the first exchange with
     /// the grid would take some of its turning from what turns.
-    fn start_affine<'a>(&mut self, of: &dyn Fn(&Vec3) -> Option<&'a (dyn Fn(&Vec3) -> Vec3 + Sync)>) {
+    fn start_affine<'a>(&mut self, of: impl Fn(&Vec3) -> Option<&'a InitialVolume<'a>>) {
         let Particles { position, affine, .. } = &mut self.next.particles;
         let (by, axes) = (0.25 * self.options.cell, if self.options.flat { 2 } else { 3 });
         for (x, rows) in position.iter().zip(affine) {
-            let Some(velocity) = of(x) else { continue };
-            for b in 0..axes {
-                let change = velocity(&(x + Vec3::ith(b, by))) - velocity(&(x - Vec3::ith(b, by)));
-                (0..axes).for_each(|a| rows[a][b] = (change[a] / (2.0 * by)) as f32);
+            let Some(InitialVolume { velocity, .. }) = of(x) else { continue };
+            let change = |b: usize| velocity(&(x + Vec3::ith(b, by))) - velocity(&(x - Vec3::ith(b, by)));
+            let columns: Vec<Vec3> = (0..axes).map(change).collect();
+            for (a, row) in rows.iter_mut().enumerate().take(axes) {
+                row.iter_mut().zip(&columns).for_each(|(to, change)| *to = (change[a] / (2.0 * by)) as f32);
             }
         }
     }
