@@ -3,7 +3,6 @@
 mod fullness;
 mod into_solids;
 mod level_set;
-mod missing;
 mod particle_level_set;
 mod seeding;
 mod tiled_level_set;
@@ -12,7 +11,6 @@ mod tracker;
 pub use fullness::{fullness, guide};
 pub use into_solids::{TOUCHES, continue_from_own_side, continue_into_solids, is_free};
 pub use level_set::{Band, advect};
-pub use missing::Missing;
 pub use particle_level_set::{Marker, ParticleLevelSet};
 pub use seeding::{Seeding, hash_unit};
 pub use tiled_level_set::{BAND, TiledLevelSet};

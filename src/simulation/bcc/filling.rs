@@ -96,7 +96,6 @@ fn moving_at(
         pressure,
         liquid,
         fastest,
-        swiftest: fastest,
         ..State::default()
     })
 }

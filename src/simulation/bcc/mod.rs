@@ -10,13 +10,12 @@
 //!     advect_velocity   from the old lattice to the faces of the new one
 //!     apply_forces      u += Δt g·n
 //!     solve             pressure with embedded boundaries [BXH10]; for thick liquid pressure, viscosity, pressure
-//!     finish            velocity at circumcentres, extended into air and solids; what gives lost volume back
+//!     finish            velocity at circumcentres, extended into air and solids
 //! ```
 //!
 //! One substep reads the state and writes a second one; only `commit` exchanges them.
 //! Checked by tests/bcc and `meniscus validate bcc`.
 
-mod drift;
 mod filling;
 mod mesh;
 mod mixing;
@@ -112,9 +111,6 @@ struct State {
     emitted: Vec<f64>,
     /// The greatest speed in the liquid, m/s.
     fastest: f64,
-    /// What carries the surface if that is not the velocity of the liquid, and the greatest speed of that, m/s.
-    carry: Option<LatticeValues>,
-    swiftest: f64,
 }
 
 impl State {
@@ -275,9 +271,7 @@ impl Liquid for Bcc {
     fn finish(&mut self, step: &Step) -> Result<()> {
         // Liquid at a body moves with the velocity that it has got.
         let moved = bodies_moved(step, &self.carried);
-        let solids = moved.as_ref().unwrap_or(step.solids);
-        self.reconstruct(solids)?;
-        self.drift_apart(step, solids)
+        self.reconstruct(moved.as_ref().unwrap_or(step.solids))
     }
 
     fn carried(&self) -> &[Carried] {

@@ -9,7 +9,7 @@ use crate::grid::SIDE;
 use crate::math::{Aabb, Vec3, elementary};
 use crate::mesh::bcc::Lattice;
 use crate::simulation::liquid::{Inflow, Step};
-use crate::solver::bcc::{Carrier, LatticeVelocity};
+use crate::solver::bcc::Carrier;
 use crate::surface::{Carry, SurfaceTracker, TiledLevelSet};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// `flip_blend` is what outlives this many seconds.
 const BLEND_TIME: f64 = 0.01;
 /// The surface is moved to enclose the volume that there should be over about this many seconds...
-const VOLUME_TIME: f64 = 0.01;
+const VOLUME_TIME: f64 = 0.04;
 /// ...by at most this many finest cells a substep.
 const MOST_SHIFT: f64 = 0.02;
 
@@ -26,12 +26,11 @@ impl Bcc {
     pub(super) fn carry_surface(&mut self, step: &Step) -> Result<()> {
         let wanted: Vec<Aabb> = step.inflows.iter().map(|i| i.bounds).collect();
         let mesh = self.now.mesh()?;
-        let values = self.now.carry.as_ref().unwrap_or(&self.now.values);
-        let velocity = LatticeVelocity::of(&mesh.lattice, &mesh.edges, values);
+        let velocity = Self::carried_by(&self.now, mesh);
         let carry = Carry {
             dt: step.dt,
             velocity: &velocity,
-            fastest: self.now.swiftest,
+            fastest: self.now.fastest,
             solids: step.solids,
             wanted: &wanted,
         };

@@ -10,7 +10,7 @@ use crate::field::Solids;
 use crate::mesh::bcc::Octree;
 use crate::simulation::state::{Reader, Writer};
 use crate::solver::bcc::LatticeValues;
-use crate::surface::{Marker, Missing, ParticleLevelSet, TiledLevelSet};
+use crate::surface::{Marker, ParticleLevelSet, TiledLevelSet};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -28,14 +28,12 @@ impl Bcc {
             expected,
             emitted,
             fastest,
-            carry,
-            swiftest,
             ..
         } = &self.now;
         let refined = mesh.as_ref().map(|m| m.lattice.octree().refined_cells()).unwrap_or_default();
         let refined: Vec<i32> = refined.iter().flatten().map(|v| *v as i32).collect();
         let known: Vec<i32> = known.iter().map(|k| *k as i32).collect();
-        out.f64s("volumes", &[*volume, *expected, *fastest, *swiftest]);
+        out.f64s("volumes", &[*volume, *expected, *fastest]);
         out.f64s("emitted", emitted);
         out.i32s("tiles", &surface.set.tiles.coords().concat());
         out.f64s("surface", &surface.set.phi);
@@ -43,21 +41,17 @@ impl Bcc {
         out.vectors("markers", &markers.iter().map(|m| m.x).collect::<Vec<_>>());
         out.f64s("marker radius", &markers.iter().map(|m| m.radius).collect::<Vec<_>>());
         out.u64s("moment", &[surface.moment]);
-        let (coords, missing) = surface.missing.parts();
-        out.i32s("missing tiles", &coords.concat());
-        out.f64s("missing", missing);
         out.i32s("refined", &refined);
         out.f64s("face velocity", velocity);
         out.i32s("known faces", &known);
         out.vectors("velocity", &values.at_cells);
-        out.vectors("surface velocity", carry.as_ref().map_or(&[][..], |c| &c.at_cells));
         out.f64s("pressure", pressure);
         mix.iter().enumerate().for_each(|(g, m)| out.vectors(&format!("shares {g}"), &m.at_cells));
     }
 
     pub(super) fn read(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
         let volumes = from.f64s("volumes")?;
-        let volumes = from.expect("volumes", volumes, 4)?;
+        let volumes = from.expect("volumes", volumes, 3)?;
         let volumes = from.finite("volumes", volumes)?;
         let emitted = from.f64s("emitted")?;
         let emitted = from.expect("emitted", emitted, self.now.emitted.len())?;
@@ -77,12 +71,7 @@ impl Bcc {
         let radius = from.finite("marker radius", radius)?;
         let markers = at.into_iter().zip(radius).map(|(x, radius)| Marker { x, radius }).collect();
         let [moment] = from.counters("moment")?;
-        let coords = from.tiles("missing tiles")?;
-        let missing = from.f64s("missing")?;
-        let missing = from.expect("missing", missing, coords.len() * 512)?;
-        let missing = from.finite("missing", missing)?;
-        let missing = Missing::from_parts(self.options.cell, self.octree.origin, coords, missing);
-        let surface = ParticleLevelSet { set, markers, per_cell: self.options.markers, moment, missing };
+        let surface = ParticleLevelSet { set, markers, per_cell: self.options.markers, moment };
         let refined: HashSet<[u32; 4]> =
             from.i32s("refined")?.chunks_exact(4).map(|c| [0, 1, 2, 3].map(|i| c[i] as u32)).collect();
         let wants = |c: &crate::mesh::bcc::OctreeCell| {
@@ -96,14 +85,6 @@ impl Bcc {
         let known = from.expect("known faces", known, faces)?.into_iter().map(|k| k != 0).collect();
         let at_cells = from.vectors("velocity")?;
         let at_cells = from.expect("velocity", at_cells, cells)?;
-        let carry = from.vectors("surface velocity")?;
-        let carry = match carry.is_empty() {
-            true => None,
-            false => {
-                let carry = from.expect("surface velocity", carry, cells)?;
-                Some(LatticeValues::new(&mesh.lattice, &mesh.edges, carry)?)
-            }
-        };
         let pressure = from.f64s("pressure")?;
         let pressure = from.expect("pressure", pressure, cells)?;
         let mut saved = Vec::new();
@@ -116,7 +97,7 @@ impl Bcc {
         let values = LatticeValues::new(&mesh.lattice, &mesh.edges, at_cells)?;
         let (open, solid) = open_faces(&mesh.lattice, solids)?;
         let liquid = liquid_at_cells(&mesh.lattice, (&open, &solid), &surface.set, solids);
-        let [volume, expected, fastest, swiftest] = [0, 1, 2, 3].map(|i| volumes[i]);
+        let [volume, expected, fastest] = [volumes[0], volumes[1], volumes[2]];
         self.now = State {
             surface,
             mesh: Some(Arc::new(mesh)),
@@ -133,8 +114,6 @@ impl Bcc {
             expected,
             emitted,
             fastest,
-            carry,
-            swiftest,
         };
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::simulation::bcc::moved_out;
 use crate::simulation::liquid::Step;
 use crate::simulation::state::{Reader, Writer};
 use crate::solver::mac::MacGrid;
-use crate::surface::{Carry, Marker, Missing, ParticleLevelSet, SurfaceTracker, TiledLevelSet};
+use crate::surface::{Carry, Marker, ParticleLevelSet, SurfaceTracker, TiledLevelSet};
 use rayon::prelude::*;
 
 /// The surface is moved to enclose the volume that there should be over about this many seconds...
@@ -196,7 +196,6 @@ impl Mac {
         let markers = at.into_iter().zip(radius).map(|(x, radius)| Marker { x, radius }).collect();
         let (o, coords) = (&self.options, grid.tiles.coords().to_vec());
         let set = TiledLevelSet::from_parts(o.cell, o.origin, coords, grid.liquid.clone(), solids);
-        // What went missing in the last step is not asked for on the grid.
-        Ok(ParticleLevelSet { set, markers, per_cell, moment, missing: Missing::default() })
+        Ok(ParticleLevelSet { set, markers, per_cell, moment })
     }
 }
