@@ -21,8 +21,8 @@
 //!     280 H                a thread from the top of the domain to its floor, H ≤ L cells: (⁹⁄₈ + 1)² tiles every 8 cells
 //! ```
 //!
-//! and never more than the domain has, nor than a container of V cells, V + 7 · 8 V^⅔: seven cells round its skin, three and half a tile, on a
-//! body that is somewhat longer than wide. The estimate is a tenth above this, so that it is not
+//! and never more than the domain has, nor than surrounds a container of V cells, 1.3 (V^⅓ + 18)³: nine cells on each side of a
+//! cube, three and two that liquid travels and the half of a tile, and a third more for a body that is no cube. The estimate is a tenth above this, so that it is not
 //! below the peak. docs/reliability.md has the table.
 //!
 //! L is counted by points of a lattice that lie in the liquid's own shape, in the domain and in every container.
@@ -332,8 +332,7 @@ fn tile_cells(liquid: f64, sides: Option<[f64; 3]>, container: f64) -> f64 {
         let cells = |n: f64| if n <= 1.0 { 1.0 } else { ((n + MARGIN) / side).ceil() * side };
         n.iter().map(|n| cells(*n)).product()
     });
-    let within =
-        if container.is_finite() { container + 56.0 * container.cbrt().powi(2) } else { f64::INFINITY };
+    let within = 1.3 * (container.cbrt() + 18.0).powi(3);
     spread.min(all).min(within)
 }
 
@@ -344,7 +343,8 @@ mod tests {
     #[test]
     fn tiles_never_exceed_the_domain_nor_what_liquid_can_reach() {
         assert_eq!(tile_cells(24000.0, Some([60.0, 40.0, 20.0]), f64::INFINITY), 72.0 * 48.0 * 32.0);
-        assert_eq!(tile_cells(24000.0, Some([60.0, 40.0, 20.0]), 8000.0), 8000.0 + 56.0 * 400.0);
+        let held = tile_cells(24000.0, Some([60.0, 40.0, 20.0]), 8000.0);
+        assert!((held - 1.3 * 38f64.powi(3)).abs() < 1.0, "{held}");
         let drop = tile_cells(1000.0, None, f64::INFINITY);
         assert!((drop - (23000.0 + 16000.0 + 22400.0)).abs() < 1.0, "{drop}");
     }
