@@ -1,7 +1,7 @@
 //! Jets of thick liquid that buckle, and those that do not.
 //!
 //! **Jets.** A jet that meets a plate from a height of H folds if it is plane and its Reynolds number ρDU/μ is below .56 and H/D above
-//! 10; it coils if it is round and these are below 1.2 and above 7.2 [CM81, Cru88]. Otherwise it spreads evenly. Told by
+//! 10; it coils if it is round and these are below 1.2 and above 7.2 [CM81] [Cru88]. Otherwise it spreads evenly. Told by
 //! how far the middle of the jet goes aside at any height above what has piled up.
 //!
 //! **Coil.** Honey through a nozzle of 8 mm falls 9 cm and turns steadily. Where its weight and its stiffness balance, it
