@@ -2,8 +2,8 @@
 //!
 //! A processor sees by itself that an array is read from one end to the other and fetches ahead, but no further than
 //! to the end of a page of 4 KB: there it begins anew, and waits. A row kernel reads 84 bytes of matrix a row and meets
-//! such an end every fifty rows. Asking by hand for what lies half a page ahead takes the waiting away: products then
-//! run at nine tenths of the triad instead of half of it. Nothing is read and no result changes; the `unsafe` is the word for
+//! such an end every fifty rows. Asking by hand for what lies half a page ahead takes most of the waiting away: products
+//! gain half of their speed. Nothing is read and no result changes; the `unsafe` is the word for
 //! the instruction, which may be given any address.
 
 use std::ops::Range;
