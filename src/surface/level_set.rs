@@ -9,7 +9,7 @@
 //! Checked by the test below.
 
 use super::tiled_level_set::cubic;
-use crate::field::VelocityPatch;
+use crate::field::{Reach, VelocityPatch};
 use crate::grid::{Patch, SIDE, Tiles};
 use crate::math::Vec3;
 use rayon::prelude::*;
@@ -23,7 +23,7 @@ const PATH: f64 = 1.5;
 pub struct Band(pub f64);
 
 /// The distance on the new tiles, carried along the velocity of the old ones for `dt` seconds.
-/// `margin` is how many cells a point may travel. Cells with `solid` below zero are left to the caller.
+/// `reach` is how far that leads. Cells with `solid` below zero are left to the caller.
 #[allow(clippy::too_many_arguments)]
 pub fn advect(
     old: &Tiles,
@@ -32,7 +32,7 @@ pub fn advect(
     new: &Tiles,
     solid: &[f64],
     dt: f64,
-    margin: usize,
+    reach: &Reach,
     band: Band,
 ) -> Vec<f64> {
     let mut out = new.field(band.0);
@@ -42,6 +42,7 @@ pub fn advect(
         let coord = new.coords()[t];
         let Some(from) = old.find_tile(coord) else { return };
         let v = new.volume();
+        let margin = reach.margin(old, coord);
         // What is further from the surface than a path is long stays where it is.
         let near = |d: &f64| d.abs() < (margin as f64 + 1.0) * h;
         let own = &phi[from * v..(from + 1) * v];
@@ -92,7 +93,8 @@ mod tests {
         let velocity = [tiles.field(0.37), tiles.field(0.23), tiles.field(0.0)];
         let solid = tiles.field(4.0);
         for _ in 0..25 {
-            phi = advect(&tiles, &phi, &velocity, &tiles, &solid, 1.0, 3, Band(4.0));
+            let reach = Reach::new(&tiles, &[&velocity], 1.0);
+            phi = advect(&tiles, &phi, &velocity, &tiles, &solid, 1.0, &reach, Band(4.0));
             redistance(&tiles, &mut phi, 4, Order::Second).unwrap();
         }
         // Linear interpolation would draw it in by a thirtieth of a cell a step, which is most of its radius.

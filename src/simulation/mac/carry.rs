@@ -48,7 +48,7 @@ impl Around {
 impl Mac {
     /// Velocity of the next state's faces, carried from the old ones; `known` marks them.
     pub(super) fn carry_velocity(&mut self, step: &Step, corrected: bool, known: &mut [Vec<u8>; 3]) {
-        let (old, margin, dt) = (&self.now.grid, self.margin(step.dt) + 1, step.dt);
+        let (old, reach, dt) = (&self.now.grid, &self.reach, step.dt);
         let MacGrid { tiles, liquid, velocity, .. } = &mut self.next.grid;
         let (tiles, v, h) = (&*tiles, tiles.volume(), tiles.h());
         let middle = face_offset(0, tiles.is_flat()) + Vec3::x() * 0.5;
@@ -66,7 +66,8 @@ impl Mac {
                 if faces.is_empty() {
                     return;
                 }
-                around.load(old, axis, tiles.coords()[t], margin);
+                let coord = tiles.coords()[t];
+                around.load(old, axis, coord, reach.margin(&old.tiles, coord) + 1);
                 around.velocity.trace_all(&mut ends, -dt);
                 for (l, end) in faces.into_iter().zip(ends) {
                     if around.liquid.sample((end - middle).into()) < OUTSIDE * h {
@@ -84,8 +85,10 @@ impl Mac {
                 if faces.is_empty() {
                     return;
                 }
-                around.load(old, axis, tiles.coords()[t], margin);
-                forward.load(tiles, &carried, tiles.coords()[t], margin, 0.0);
+                let coord = tiles.coords()[t];
+                let margin = reach.margin(&old.tiles, coord) + 1;
+                around.load(old, axis, coord, margin);
+                forward.load(tiles, &carried, coord, margin, 0.0);
                 let mut on = back.clone();
                 around.velocity.trace_all(&mut back, -dt);
                 around.velocity.trace_all(&mut on, dt);

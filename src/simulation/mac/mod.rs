@@ -33,7 +33,7 @@ use super::report::Limit;
 use super::state::{Reader, Writer};
 use super::volumes::VolumesView;
 use crate::error::{Error, Result};
-use crate::field::{Columns, Particles, Solids};
+use crate::field::{Columns, Particles, Reach, Solids};
 use crate::geometry::{Attribute, TriMesh};
 use crate::grid::{MAX_MARGIN, Patch, Side, Sides, extend_average};
 use crate::math::{Aabb, Motion, Vec3, elementary};
@@ -182,6 +182,8 @@ pub struct Mac {
     now: State,
     /// The state being made.
     next: State,
+    /// How far the step leads from each tile of the old state.
+    reach: Reach,
     /// Its particles before they are sorted.
     moved: moving::Moved,
     /// Face velocities when the particles were spread on the grid, and which faces got theirs from particles.
@@ -218,6 +220,7 @@ impl Mac {
             seeding,
             now,
             next: State::default(),
+            reach: Reach::default(),
             moved: moving::Moved::default(),
             before: Default::default(),
             spread: Default::default(),
@@ -241,7 +244,7 @@ impl Mac {
 
     /// Cells within which the distance to the surface is kept.
     fn band_cells(&self) -> f64 {
-        BAND_CELLS.max(self.options.narrow_band + 2.0)
+        BAND_CELLS.max(self.options.narrow_band + 1.0)
     }
 
     fn band(&self) -> f64 {
@@ -362,6 +365,8 @@ impl Liquid for Mac {
             emitted: self.now.emitted.clone(),
             ..State::default()
         };
+        let State { grid, carry, .. } = &self.now;
+        self.reach = Reach::new(&grid.tiles, &[&grid.velocity, carry], step.dt);
         match self.now.tracker {
             Some(_) => self.track_surface(step),
             None => self.move_particles(step),

@@ -68,7 +68,7 @@ impl Mac {
             if range.is_empty() || step.cancel.is_cancelled() {
                 return moved;
             }
-            around.load(&self.now, t, margin, step);
+            around.load(&self.now, t, [self.reach.margin(tiles, tiles.coords()[t]), margin], step);
             let (start, mut runs) = (range.start, Runs::new(tiles));
             let mut ends: Vec<Vec3> = range.map(|p| tiles.to_grid(&particles.position[p])).collect();
             around.velocity.trace_all(&mut ends, step.dt);
@@ -145,11 +145,12 @@ impl Mac {
     /// Carry the surface along, hold it to the particles, and make it a distance again.
     pub(super) fn carry_surface(&mut self, step: &Step) -> Result<()> {
         let band = Band(self.band());
-        let (old, margin) = (&self.now.grid, self.margin(step.dt));
+        let old = &self.now.grid;
         let next = &mut self.next;
         let tiles = &next.grid.tiles;
         let solid = &next.grid.centre;
-        let mut phi = advect(&old.tiles, &old.liquid, &old.velocity, tiles, solid, step.dt, margin, band);
+        let mut phi =
+            advect(&old.tiles, &old.liquid, &old.velocity, tiles, solid, step.dt, &self.reach, band);
         add_sources(tiles, &mut phi, step);
         cut_sinks(tiles, &mut phi, step);
         next.grid.liquid = phi;
@@ -191,10 +192,17 @@ fn add_tiles(tiles: &Tiles, around: &TileBox, margin: i32, coords: &mut Vec<[i32
 }
 
 impl Surroundings {
-    fn load(&mut self, State { grid, carry, fastest, .. }: &State, t: usize, margin: usize, step: &Step) {
+    /// Copy what is round tile t: so many cells of velocity and, for drops that are faster, of solids.
+    fn load(
+        &mut self,
+        State { grid, carry, fastest, .. }: &State,
+        t: usize,
+        [liquid, drops]: [usize; 2],
+        step: &Step,
+    ) {
         let (tiles, coord) = (&grid.tiles, grid.tiles.coords()[t]);
         let far = REACH_CELLS * tiles.h();
-        self.velocity.load(tiles, carry, coord, margin);
+        self.velocity.load(tiles, carry, coord, liquid);
         self.liquid.load(tiles, &grid.liquid, coord, 1, far);
         self.sides = Sides::of(&self.liquid);
         let v = tiles.volume();
@@ -203,7 +211,7 @@ impl Surroundings {
         let travel = (fastest + step.solids.max_speed()) * step.dt + 3.0 * tiles.h();
         self.walls = !self.sides.all_below() || nearest < travel || travel > far;
         if self.walls {
-            self.solid.load(tiles, &grid.solid, coord, margin, far);
+            self.solid.load(tiles, &grid.solid, coord, drops, far);
         }
     }
 
