@@ -344,6 +344,12 @@ impl VelocityPatch {
         self.faces.sample(g)
     }
 
+    /// One component of the velocity at a position in cells, m/s.
+    #[inline]
+    pub fn sample_axis(&self, axis: usize, g: &Vec3) -> f64 {
+        f64::from(self.faces.along(axis, &self.faces.locate(self.faces.local(g))))
+    }
+
     /// Velocity in the middle of a cell, m/s.
     #[inline]
     pub fn at_cell(&self, cell: [i32; 3]) -> Vec3 {

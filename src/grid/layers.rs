@@ -4,7 +4,7 @@
 //! each gets its value from its known neighbours as they were before the layer, so the result does
 //! not depend on the order or on the number of threads. Tiles far from the last layer are skipped.
 
-use super::tiles::{Halo, NONE, SIDE, Tiles};
+use super::tiles::{NONE, SIDE, Tiles};
 use rayon::prelude::*;
 
 /// One bit a cell of a tile: bit 8y+x of word z.
@@ -157,6 +157,9 @@ pub(super) fn for_each_bit(mask: &Mask, mut f: impl FnMut(usize, [usize; 3])) {
     }
 }
 
+/// The last cell of a tile along an axis.
+const LAST: usize = SIDE - 1;
+
 /// What one tile gained in a layer: the cells, and their values in the order of the bits.
 struct Gain<T> {
     cells: Mask,
@@ -229,10 +232,9 @@ pub(super) fn grow_mean(
             };
             BESIDE.into_iter().any(marked)
         };
-        let one =
-            |halo: &mut Halo, t: usize| near(t).then(|| mean_layer(tiles, known, values, t, halo)).flatten();
+        let one = |t: usize| near(t).then(|| mean_layer(tiles, known, values, t)).flatten();
         let gains: Vec<Option<Gain<f64>>> =
-            (0..tiles.len()).into_par_iter().with_min_len(4).map_init(Halo::default, one).collect();
+            (0..tiles.len()).into_par_iter().with_min_len(4).map(one).collect();
         if gains.iter().all(Option::is_none) {
             return;
         }
@@ -255,7 +257,7 @@ pub(super) fn grow_mean(
 }
 
 /// The cells beside known ones, each with the mean of those; None if there are none.
-fn mean_layer(tiles: &Tiles, known: &[Mask], values: &[f64], t: usize, halo: &mut Halo) -> Option<Gain<f64>> {
+fn mean_layer(tiles: &Tiles, known: &[Mask], values: &[f64], t: usize) -> Option<Gain<f64>> {
     if (0..tiles.depth()).all(|z| known[t][z] == u64::MAX) {
         return None;
     }
@@ -265,28 +267,43 @@ fn mean_layer(tiles: &Tiles, known: &[Mask], values: &[f64], t: usize, halo: &mu
     if cells == [0; SIDE] {
         return None;
     }
-    tiles.load_halo(values, t, 0.0, halo);
+    let v = tiles.volume();
+    let own = &values[t * v..(t + 1) * v];
+    // A layer is a few cells of a tile: values are asked for one by one, those of the tile itself by a plain index.
+    let beyond = |[dx, dy, dz]: [i32; 3], place: usize| match tiles.neighbour(t, dx, dy, dz) {
+        NONE => 0.0,
+        n => values[n as usize * v + place],
+    };
     let mut means = Vec::with_capacity(cells.iter().map(|w| w.count_ones() as usize).sum());
     // A grid one cell thick has nothing above and below.
     let deep = tiles.depth() > 1;
     for_each_bit(&cells, |_, [x, y, z]| {
-        let at = Halo::at(x as isize, y as isize, z as isize);
+        let at = (z * SIDE + y) * SIDE + x;
         let (mut sum, mut count) = (0.0, 0u32);
-        let mut add = |row: u16, bit: usize, place: usize| {
+        let mut add = |row: u16, bit: usize, value: f64| {
             if row >> bit & 1 != 0 {
-                sum += halo.0[place];
+                sum += value;
                 count += 1;
             }
         };
+        // The neighbour below or above along an axis with the given stride, in this tile or in the next.
+        let below = |i: usize, step: usize, to: [i32; 3]| match i {
+            0 => beyond(to, at + LAST * step),
+            _ => own[at - step],
+        };
+        let above = |i: usize, step: usize, to: [i32; 3]| match i {
+            LAST => beyond(to, at - LAST * step),
+            _ => own[at + step],
+        };
         if deep {
-            add(rows.0[z][y + 1], x + 1, at.wrapping_sub(100));
+            add(rows.0[z][y + 1], x + 1, below(z, SIDE * SIDE, [0, 0, -1]));
         }
-        add(rows.0[z + 1][y], x + 1, at - 10);
-        add(rows.0[z + 1][y + 1], x, at - 1);
-        add(rows.0[z + 1][y + 1], x + 2, at + 1);
-        add(rows.0[z + 1][y + 2], x + 1, at + 10);
+        add(rows.0[z + 1][y], x + 1, below(y, SIDE, [0, -1, 0]));
+        add(rows.0[z + 1][y + 1], x, below(x, 1, [-1, 0, 0]));
+        add(rows.0[z + 1][y + 1], x + 2, above(x, 1, [1, 0, 0]));
+        add(rows.0[z + 1][y + 2], x + 1, above(y, SIDE, [0, 1, 0]));
         if deep {
-            add(rows.0[z + 2][y + 1], x + 1, at + 100);
+            add(rows.0[z + 2][y + 1], x + 1, above(z, SIDE * SIDE, [0, 0, 1]));
         }
         means.push(sum / f64::from(count));
     });

@@ -285,27 +285,32 @@ impl Tiles {
     }
 
     fn fill_halo(&self, field: &[f64], t: usize, halo: &mut Halo, absent: impl Fn([isize; 3]) -> f64) {
-        let (s, v) = (SIDE as isize, self.volume());
-        let d = self.depth as isize;
-        for z in -1..=d {
-            let (tz, lz) = if self.is_flat() { (0, 0) } else { (z.div_euclid(d) as i32, z.rem_euclid(d)) };
-            for y in -1..=s {
-                let (ty, ly) = (y.div_euclid(s) as i32, y.rem_euclid(s));
-                let row = ((lz * s + ly) * s) as usize;
-                let to = Halo::at(-1, y, z);
-                let one = |dx: i32, from: usize, x: isize| match self.neighbour(t, dx, ty, tz) {
-                    NONE => absent([x, y, z]),
-                    n => field[n as usize * v + row + from],
+        const LAST: isize = SIDE as isize;
+        let (v, deep) = (self.volume(), self.depth as isize);
+        // Rows of one tile after the other, so that it is asked for once and not for every row.
+        let spans = |last: isize| [(-1, -1..0), (0, 0..last), (1, last..last + 1)];
+        for (tz, layers) in spans(deep) {
+            // The one layer there is stands for those above and below it.
+            let tz = if self.is_flat() { 0 } else { tz };
+            for (ty, rows) in spans(LAST) {
+                let tile = |dx: i32| match self.neighbour(t, dx, ty, tz) {
+                    NONE => None,
+                    n => Some(&field[n as usize * v..][..v]),
                 };
-                halo.0[to] = one(-1, SIDE - 1, -1);
-                match self.neighbour(t, 0, ty, tz) {
-                    NONE => (0..SIDE).for_each(|x| halo.0[to + 1 + x] = absent([x as isize, y, z])),
-                    n => {
-                        let from = n as usize * v + row;
-                        halo.0[to + 1..to + 1 + SIDE].copy_from_slice(&field[from..from + SIDE]);
+                let [before, own, behind] = [tile(-1), tile(0), tile(1)];
+                for z in layers.clone() {
+                    for y in rows.clone() {
+                        let row = ((z.rem_euclid(deep) * LAST + y.rem_euclid(LAST)) * LAST) as usize;
+                        let to = Halo::at(-1, y, z);
+                        let to: &mut [f64] = &mut halo.0[to..to + SIDE + 2];
+                        to[0] = before.map_or_else(|| absent([-1, y, z]), |from| from[row + SIDE - 1]);
+                        match own {
+                            None => (0..SIDE).for_each(|x| to[1 + x] = absent([x as isize, y, z])),
+                            Some(from) => to[1..1 + SIDE].copy_from_slice(&from[row..row + SIDE]),
+                        }
+                        to[1 + SIDE] = behind.map_or_else(|| absent([LAST, y, z]), |from| from[row]);
                     }
                 }
-                halo.0[to + 1 + SIDE] = one(1, 0, s);
             }
         }
     }
