@@ -4,11 +4,12 @@
 //! cells the grid alone carries what is deeper [FAW16]:
 //!
 //! ```text
-//!     φ > −(W−1) h           band: particles as everywhere else
-//!     −(W+1) h < φ ≤ −(W−1) h    rim: kept complete; its particles share the cell's volume evenly
-//!     φ ≤ −(W+1) h           deep: no particles; always full; velocity u′(x) = u(x − u Δt)
+//!     φ > −(W−2) h           band: particles as everywhere else
+//!     −W h < φ ≤ −(W−2) h    rim: kept complete; its particles share the cell's volume evenly
+//!     φ ≤ −W h               deep: no particles; always full; velocity u′(x) = u(x − u Δt)
 //! ```
 //!
+//! The rim is two cells wide: liquid that comes up by more in a substep would arrive in the band without particles and be lost.
 //! What enters the band comes through the rim, where every cell is exactly full, and what leaves it is
 //! forgotten; the ledger of volume does not change. Round sources and open sides there is no deep
 //! liquid: particles are what comes in and goes out there. Checked by tests/water.rs
@@ -30,7 +31,7 @@ impl Mac {
     /// Depths below the surface, m, at which the rim and the deep liquid begin.
     fn depths(&self) -> Option<[f64; 2]> {
         let width = self.options.narrow_band;
-        (width > 0.0).then_some([(width - 1.0) * self.options.cell, (width + 1.0) * self.options.cell])
+        (width > 0.0).then_some([(width - 2.0) * self.options.cell, width * self.options.cell])
     }
 
     /// The tiles of deep liquid: no particle asks for them.
@@ -113,13 +114,13 @@ impl Mac {
 
     /// The velocity that the old grid carries to points of the new one.
     fn carried_velocity(&self, points: &[Vec3], dt: f64) -> Vec<Vec3> {
-        let (old, margin) = (&self.now.grid, self.margin(dt) + 1);
+        let old = &self.now.grid;
         let chunk = |points: &[Vec3]| {
             let (mut patch, mut loaded) = (VelocityPatch::default(), None);
             let at = |x: &Vec3| {
                 let coord = old.tiles.split(old.tiles.cell_at(x)).0;
                 if loaded != Some(coord) {
-                    patch.load(&old.tiles, &old.velocity, coord, margin);
+                    patch.load(&old.tiles, &old.velocity, coord, self.reach.margin(&old.tiles, coord) + 1);
                     loaded = Some(coord);
                 }
                 let g = old.tiles.to_grid(x);
@@ -133,7 +134,7 @@ impl Mac {
     /// Velocity of faces in deep liquid and its rim, carried from the old grid. `known` marks them.
     pub(super) fn carry_deep_velocity(&mut self, dt: f64, known: &mut [Vec<u8>; 3]) {
         let Some([rim, _]) = self.depths() else { return };
-        let (old, margin) = (&self.now.grid, self.margin(dt) + 1);
+        let (old, reach) = (&self.now.grid, &self.reach);
         let grid = &mut self.next.grid;
         let (tiles, phi) = (&grid.tiles, &grid.liquid);
         let (v, flat) = (tiles.volume(), tiles.is_flat());
@@ -150,7 +151,7 @@ impl Mac {
             }
             let coord = tiles.coords()[t];
             near.load(tiles, phi, coord, 1, 0.0);
-            patch.load(&old.tiles, &old.velocity, coord, margin);
+            patch.load(&old.tiles, &old.velocity, coord, reach.margin(&old.tiles, coord) + 1);
             let (u, k) = ([x, y, z], [kx, ky, kz]);
             let deep: Vec<usize> = (0..v).filter(|l| phi[t * v + l] < inside).collect();
             let corner = |l: usize| Vec3::from(tiles.cell(t * v + l).map(f64::from));
@@ -165,7 +166,7 @@ impl Mac {
                     let mut below = cell;
                     below[axis] -= 1;
                     if near.get(below) < inside {
-                        u[axis][l] = patch.sample(&(corner + face_offset(axis, flat) + way))[axis];
+                        u[axis][l] = patch.sample_axis(axis, &(corner + face_offset(axis, flat) + way));
                         k[axis][l] = 1;
                     }
                 }
