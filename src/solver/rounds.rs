@@ -50,6 +50,8 @@ pub fn agree(
     let mut pushed: Vec<Six> =
         all.iter().map(|b| if bodies.contact.is_some() { b.contact } else { Six::zeros() }).collect();
     let agreed = AGREEMENT * bodies.gravity.norm().max(1e-3) * dt;
+    // A hull has thousands of points, and every round asks for its size.
+    let reach: Vec<f64> = all.iter().map(|b| 0.5 * b.hull.bounds().size().norm()).collect();
     let mut last: Option<(Vec<Six>, Vec<Six>)> = None;
     let mut best: Option<(f64, usize, Vec<Carried>)> = None;
     for round in 0..MOST_ROUNDS {
@@ -65,7 +67,7 @@ pub fn agree(
         }
         let free: Vec<Six> = (0..all.len()).map(|b| velocity[b] - pushed[b] / factor[b]).collect();
         let after = bodies.contact.map_or_else(|| velocity.clone(), |contact| contact(&free, &factor));
-        let apart = (0..all.len()).map(|b| difference(&all[b], &after[b], &velocity[b]));
+        let apart = (0..all.len()).map(|b| difference(&after[b], &velocity[b], reach[b]));
         let worst = apart.fold(0.0, f64::max);
         if best.as_ref().is_none_or(|(least, ..)| worst < *least) {
             let carried = |b: usize| Carried {
@@ -101,8 +103,9 @@ fn felt(push: &Six, answer: &Six) -> Option<f64> {
     (along > 1e-12 * d.norm_squared()).then(|| (d.norm_squared() / along).max(1.0))
 }
 
-/// The greatest difference of two velocities over a body, as a speed of its points.
-fn difference(afloat: &Afloat, a: &Six, b: &Six) -> f64 {
+/// The greatest difference of two velocities over a body whose points are within `reach` of its middle, as a speed of
+/// its points.
+fn difference(a: &Six, b: &Six, reach: f64) -> f64 {
     let d = a - b;
-    linear(&d).norm() + angular(&d).norm() * 0.5 * afloat.hull.bounds().size().norm()
+    linear(&d).norm() + angular(&d).norm() * reach
 }
