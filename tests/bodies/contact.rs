@@ -278,12 +278,26 @@ fn crowd(per_side: usize, layers: usize, cell: f64, frames: usize) {
     }
 }
 
+/// How many frames the long form is to run, if it is asked for.
+fn frames_of(name: &str) -> Option<usize> {
+    std::env::var(name).ok().and_then(|n| n.parse().ok())
+}
+
 #[test]
 fn a_crowd_of_bodies_stays_in_its_tank() {
-    // MENISCUS_CROWD=500 runs a hundred bodies for as many frames.
-    match std::env::var("MENISCUS_CROWD").ok().and_then(|n| n.parse().ok()) {
+    // MENISCUS_CROWD=500 runs a hundred bodies in a heap for as many frames.
+    match frames_of("MENISCUS_CROWD") {
         Some(frames) => crowd(5, 4, 0.075, frames),
         None => crowd(3, 2, 0.075, 12),
+    }
+}
+
+#[test]
+fn a_crowd_that_floats_side_by_side_stays_in_its_tank() {
+    // MENISCUS_FLOATING=500 runs a hundred of them.
+    match frames_of("MENISCUS_FLOATING") {
+        Some(frames) => crowd(10, 1, 0.075, frames),
+        None => crowd(4, 1, 0.075, 8),
     }
 }
 
