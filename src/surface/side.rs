@@ -26,6 +26,10 @@ const CORNER: f64 = 0.2;
 const MIDDLE: f64 = 0.7;
 /// Steep is a distance that changes by more than this many cells over two.
 const STEEP: f64 = 1.5;
+/// The eight centres round a point are nearer than this many cells.
+pub(super) const ROUND: f64 = 1.74;
+/// A point deeper in a solid than this many cells may come out anywhere.
+const SHALLOW: f64 = 0.5;
 /// Where the distance of solids changes by less than this per metre is the middle of a wall.
 const LEAST_SLOPE: f64 = 0.1;
 
@@ -42,22 +46,35 @@ impl TiledLevelSet {
         }
     }
 
-    /// Whether a point is so far from the middle of walls that the distance there is that of one side.
-    pub fn has_one_side(&self, x: &Vec3) -> bool {
-        let reach = self.band();
-        if self.sample(&self.solid, reach, x) >= 0.0 {
+    /// The way out of a wall so near that the distance at a point outside mixes both of its sides; none if it does not.
+    pub(super) fn torn_by_wall(&self, x: &Vec3) -> Option<Vec3> {
+        if self.sample(&self.solid, self.band(), x) > ROUND * self.tiles.h() {
+            return None;
+        }
+        let n = self.slope(&self.solid, self.band(), x).try_normalize(LEAST_SLOPE)?;
+        (!self.is_one_sided(x, x, &n)).then_some(n)
+    }
+
+    /// Whether a point is outside solids, or so little inside that it cannot come out on the other side of a wall, and the
+    /// distance there is that of one side.
+    pub(super) fn knows_its_side(&self, x: &Vec3) -> bool {
+        let (reach, h) = (self.band(), self.tiles.h());
+        let solid = self.sample(&self.solid, reach, x);
+        if solid > ROUND * h {
             return true;
         }
         let n = self.slope(&self.solid, reach, x).try_normalize(LEAST_SLOPE);
-        n.is_some_and(|n| self.is_one_sided(x, x, &n))
+        solid > -SHALLOW * h && n.is_some_and(|n| self.is_one_sided(x, x, &n))
     }
 
     /// Whether all eight centres round y belong to the side of x to which n leads.
     fn is_one_sided(&self, y: &Vec3, x: &Vec3, n: &Vec3) -> bool {
         let tiles = &self.tiles;
         let (places, _) = self.centres_round(y);
+        // From the wall itself, if x is outside.
+        let wall = x - n * self.sample(&self.solid, self.band(), x).max(0.0);
         places.into_iter().flatten().all(|p| match self.solid[p] >= 0.0 {
-            true => (tiles.centre(tiles.cell(p)) - x).dot(n) > -BEHIND * tiles.h(),
+            true => (tiles.centre(tiles.cell(p)) - wall).dot(n) > -BEHIND * tiles.h(),
             false => {
                 let way = self.way_out(p);
                 let apart = if way.norm() > STEEP * tiles.h() { CORNER } else { MIDDLE };

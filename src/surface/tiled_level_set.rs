@@ -34,6 +34,7 @@
 //! Checked by the notched disk and the ball in a vortex of [`super::ParticleLevelSet`], and by still water in tests/bcc.
 
 use super::into_solids::{continue_from_own_side, continue_into_solids, is_free};
+use super::side::ROUND;
 use super::tracker::{Carry, SurfaceTracker};
 use crate::error::{Error, Result};
 use crate::field::Solids;
@@ -354,6 +355,10 @@ impl TiledLevelSet {
     ) {
         let (h, band) = (self.h(), self.band());
         let (base, step) = (new.base_point(t), -carry.dt / h);
+        let place = |g: &Vec3| new.origin() + g.add_scalar(0.5) * h;
+        let solid = self.tiles.find_tile(new.coords()[t]).map_or(&[][..], |from| {
+            &self.solid[from * self.tiles.volume()..][..self.tiles.volume()]
+        });
         for (l, out) in part.iter_mut().enumerate() {
             let g = base + Vec3::new((l % SIDE) as f64, (l / SIDE % SIDE) as f64, (l / (SIDE * SIDE)) as f64);
             let near = CARRIED * h + 1.5 * carry.dt * around.at(&g).norm();
@@ -362,13 +367,16 @@ impl TiledLevelSet {
                 continue;
             }
             let from = around.trace(&g, step);
-            if carry.solids.any_thin() {
-                let place = |g: &Vec3| new.origin() + g.add_scalar(0.5) * h;
-                if carry.solids.path_crosses(&place(&from), &place(&g)) {
-                    continue;
-                }
+            if carry.solids.any_thin() && carry.solids.path_crosses(&place(&from), &place(&g)) {
+                continue;
             }
-            *out = cubic(&around.phi, &from);
+            // What is far from solids before and after the step reads one side of walls only.
+            let clear = ROUND * h + (from - g).norm() * h;
+            let torn = match solid.get(l).is_some_and(|d| *d > clear) {
+                true => None,
+                false => self.torn_by_wall(&place(&from)),
+            };
+            *out = torn.map_or_else(|| cubic(&around.phi, &from), |n| self.distance_from_side(&place(&from), &n));
         }
     }
 
