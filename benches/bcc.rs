@@ -4,8 +4,8 @@
 //! cargo bench --bench bcc                       # meshing, and one pressure solve at three sizes
 //! cargo bench --bench bcc -- frame 40 2 4       # whole frames: cells along the depth of a dam, threads, frames
 //! cargo bench --bench bcc -- tank 256 2 3       # a drop into a deep tank, beside `mac`: cells deep, threads, frames
-//! cargo bench --bench bcc -- drop 100 2 8       # the bunny, of honey, on its head: cells along it, threads, frames
-//! MENISCUS_MODELS=FOLDER cargo bench --bench bcc -- drop 100 2 8    # each model of a folder as well
+//! cargo bench --bench bcc -- drop 56 2 8       # the bunny, of honey, on its head: cells along it, threads, frames
+//! MENISCUS_MODELS=FOLDER cargo bench --bench bcc -- drop 56 2 8    # each model of a folder as well
 //! ```
 //!
 //! Gates: 4 million tets a second on one thread, 6 on two, 150 bytes a tet; iterations of the pressure solve within
@@ -254,7 +254,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("tank") => return Ok(tank(number(1, 256), number(2, 2), number(3, 3))?),
         Some("drop") => {
             for model in models()? {
-                drop_model(&model, number(1, 100), number(2, 2), number(3, 8))?;
+                drop_model(&model, number(1, 56), number(2, 2), number(3, 8))?;
             }
             return Ok(());
         }

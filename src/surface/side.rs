@@ -40,7 +40,9 @@ impl TiledLevelSet {
         let step = |s: usize| x + n * (STEP * s as f64 * h);
         match (0..=STEPS).find(|s| self.is_one_sided(&step(*s), x, n)) {
             Some(0) => self.distance(x),
-            Some(s) => self.distance(&step(s)) + self.slope(&self.phi, self.band(), &step(s)).dot(&(x - step(s))),
+            Some(s) => {
+                self.distance(&step(s)) + self.slope(&self.phi, self.band(), &step(s)).dot(&(x - step(s)))
+            }
             // Corners on all sides.
             None => self.distance(x),
         }

@@ -356,9 +356,10 @@ impl TiledLevelSet {
         let (h, band) = (self.h(), self.band());
         let (base, step) = (new.base_point(t), -carry.dt / h);
         let place = |g: &Vec3| new.origin() + g.add_scalar(0.5) * h;
-        let solid = self.tiles.find_tile(new.coords()[t]).map_or(&[][..], |from| {
-            &self.solid[from * self.tiles.volume()..][..self.tiles.volume()]
-        });
+        let solid = self
+            .tiles
+            .find_tile(new.coords()[t])
+            .map_or(&[][..], |from| &self.solid[from * self.tiles.volume()..][..self.tiles.volume()]);
         for (l, out) in part.iter_mut().enumerate() {
             let g = base + Vec3::new((l % SIDE) as f64, (l / SIDE % SIDE) as f64, (l / (SIDE * SIDE)) as f64);
             let near = CARRIED * h + 1.5 * carry.dt * around.at(&g).norm();
@@ -376,7 +377,8 @@ impl TiledLevelSet {
                 true => None,
                 false => self.torn_by_wall(&place(&from)),
             };
-            *out = torn.map_or_else(|| cubic(&around.phi, &from), |n| self.distance_from_side(&place(&from), &n));
+            *out = torn
+                .map_or_else(|| cubic(&around.phi, &from), |n| self.distance_from_side(&place(&from), &n));
         }
     }
 

@@ -58,9 +58,17 @@ fn water_stays_in_a_cup_that_tilts() {
     for frame in 1..=16 {
         advance(&mut sim, 1);
         let (report, turned) = (sim.report(), (2.5 * frame as f64).to_radians());
-        println!("frame {frame}: {} m/s, volume {}", report.max_speed, report.litres / report.litres_expected - 1.0);
+        println!(
+            "frame {frame}: {} m/s, volume {}",
+            report.max_speed,
+            report.litres / report.litres_expected - 1.0
+        );
         assert!(report.max_speed < most, "frame {frame}: {} of {most} m/s", report.max_speed);
-        assert!((report.litres / report.litres_expected - 1.0).abs() < 0.01, "frame {frame}: {}", report.litres);
+        assert!(
+            (report.litres / report.litres_expected - 1.0).abs() < 0.01,
+            "frame {frame}: {}",
+            report.litres
+        );
         for x in &sim.surface().unwrap().positions {
             let (x, (sin, cos)) = (x - Vec3::from(AT), turned.sin_cos());
             let local = Vec3::new(cos * x.x + sin * x.y, cos * x.y - sin * x.x, x.z);
