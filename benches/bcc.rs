@@ -4,12 +4,16 @@
 //! cargo bench --bench bcc                       # meshing, and one pressure solve at three sizes
 //! cargo bench --bench bcc -- frame 40 2 4       # whole frames: cells along the depth of a dam, threads, frames
 //! cargo bench --bench bcc -- tank 256 2 3       # a drop into a deep tank, beside `mac`: cells deep, threads, frames
+//! cargo bench --bench bcc -- drop 56 2 8       # the bunny, of honey, on its head: cells along it, threads, frames
+//! MENISCUS_MODELS=FOLDER cargo bench --bench bcc -- drop 56 2 8    # each model of a folder as well
 //! ```
 //!
 //! Gates: 4 million tets a second on one thread, 6 on two, 150 bytes a tet; iterations of the pressure solve within
 //! 20 % from 10⁵ to 3 × 10⁶ tets, and the cost of a frame a tet as well; the tank with a quarter of the unknowns and
-//! half of the time of `mac`. Wall-clock times: use an idle machine.
+//! half of the time of `mac`; a model of honey (40 Pa·s) at .9 to 1.9 million tets 20 s a frame on two cores and 1,000 bytes
+//! a tet. Wall-clock times: use an idle machine.
 
+use meniscus::geometry::TriMesh;
 use meniscus::math::Vec3;
 use meniscus::mesh::bcc::{Edges, Lattice, Octree, OctreeDomain, Sizing};
 use meniscus::scene::Scene;
@@ -120,9 +124,9 @@ fn pressure(levels: u32) -> Result<(), Error> {
     Ok(())
 }
 
-fn simulation(scene: &Value, threads: usize) -> Result<Simulation, Error> {
+fn simulation(scene: &Value, mesh: &TriMesh, threads: usize) -> Result<Simulation, Error> {
     let settings = Settings { threads: Some(threads), ..Settings::default() };
-    Simulation::new(&Scene::from_json(&scene.to_string())?, &|_| unreachable!("no meshes"), &settings)
+    Simulation::new(&Scene::from_json(&scene.to_string())?, &|_| Ok(mesh.clone()), &settings)
 }
 
 /// Whole frames of a dam that breaks, a tank of 2 × 1 × 1 m with its water 0.7 m deep.
@@ -130,13 +134,20 @@ fn frame(cells: usize, threads: usize, frames: usize) -> Result<(), Error> {
     let scene = json!({"meniscus": 1, "frames": [1, 1000], "fps": 24, "simulator": {"type": "bcc", "detail": 8},
         "domain": {"min": [-1, 0, -0.5], "max": [1, 1, 0.5]}, "resolution": {"cell": 0.7 / cells as f64},
         "initial": [{"shape": {"box": {"min": [-2, -1, -1], "max": [-0.2, 0.7, 1]}}}]});
-    let mut sim = simulation(&scene, threads)?;
+    let sim = simulation(&scene, &TriMesh::default(), threads)?;
+    run(sim, frames, json!({"case": "frame", "cells": cells, "threads": threads}))
+}
+
+/// Go on for some frames and write what they cost in the mean, after what is known of the case.
+fn run(mut sim: Simulation, frames: usize, mut line: Value) -> Result<(), Error> {
     let (mut seconds, mut substeps, mut iterations, mut tets, mut unknowns) = (0.0, 0.0, 0, 0.0, 0.0);
+    let mut slowest = 0.0f64;
     let mut stages: Vec<(String, f64)> = Vec::new();
     for _ in 0..frames {
         let report = sim.advance_frame(&mut |_| false)?.clone();
         let steps = f64::from(report.substeps);
         seconds += report.seconds;
+        slowest = slowest.max(report.seconds);
         iterations += report.iterations;
         tets += steps * sim.cells().map_or(0.0, |c| c.lattice.tets.vertices.len() as f64);
         unknowns += steps * report.liquid_cells as f64;
@@ -147,13 +158,49 @@ fn frame(cells: usize, threads: usize, frames: usize) -> Result<(), Error> {
     let stages: serde_json::Map<String, Value> =
         stages.into_iter().map(|(name, s)| (name, json!(s / substeps))).collect();
     let last = sim.report();
-    let line = json!({"case": "frame", "cells": cells, "threads": threads, "frames": frames,
-        "seconds_a_frame": seconds / frames as f64, "substeps": substeps, "stages_a_substep": stages,
-        "tets": tets / substeps, "liquid_cells": unknowns / substeps, "microseconds_a_tet": 1e6 * seconds / tets,
-        "iterations_a_solve": iterations as f64 / substeps, "volume_error": last.volume_error(),
+    let found = json!({"frames": frames, "seconds_a_frame": seconds / frames as f64, "slowest_frame": slowest,
+        "substeps": substeps, "stages_a_substep": stages, "tets": tets / substeps,
+        "liquid_cells": unknowns / substeps, "microseconds_a_tet": 1e6 * seconds / tets,
+        "iterations_a_substep": iterations as f64 / substeps, "volume_error": last.volume_error(),
         "bytes_a_tet": last.memory_bytes as f64 * substeps / tets});
+    found.as_object().into_iter().flatten().for_each(|(name, value)| line[name] = value.clone());
     println!("{line}");
     Ok(())
+}
+
+/// Models to drop: the bunny, and whatever the folder MENISCUS_MODELS holds.
+fn models() -> Result<Vec<(String, TriMesh)>, Box<dyn std::error::Error>> {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/scenes/models/bunny.obj");
+    let mut paths = vec![here];
+    if let Ok(folder) = std::env::var("MENISCUS_MODELS") {
+        let files = std::fs::read_dir(folder)?.filter_map(|f| Some(f.ok()?.path()));
+        paths.extend(files.filter(|f| !f.ends_with("bunny.obj")));
+        paths.sort();
+    }
+    let read = |path: &std::path::PathBuf| {
+        let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        Ok((name.clone(), meniscus::io::mesh::parse(&name, &std::fs::read(path)?)?))
+    };
+    paths.iter().map(read).collect()
+}
+
+/// A model 100 mm long, of honey, falls 20 mm on its head.
+fn drop_model(
+    (name, mesh): &(String, TriMesh),
+    cells: usize,
+    threads: usize,
+    frames: usize,
+) -> Result<(), Error> {
+    let bounds = mesh.bounds();
+    let scale = 0.1 / bounds.size().max();
+    let middle = (bounds.lo + bounds.hi) * (0.5 * scale);
+    let scene = json!({"meniscus": 1, "frames": [1, 1000], "fps": 48, "simulator": {"type": "bcc", "detail": 4},
+        "domain": {"min": [-0.1, 0, -0.1], "max": [0.1, 0.16, 0.1], "sides": {"y_max": "open"}},
+        "resolution": {"cell": 0.1 / cells as f64}, "liquids": [{"density": 1400, "viscosity": 40}],
+        "initial": [{"shape": {"mesh": {"file": name}}, "transform": {"rotate": [180, 0, 0], "scale": scale,
+            "translate": [-middle.x, 0.02 + bounds.hi.y * scale, middle.z]}}]});
+    let sim = simulation(&scene, mesh, threads)?;
+    run(sim, frames, json!({"case": "drop", "model": name, "cells": cells, "threads": threads}))
 }
 
 /// The greatest height of a surface over each of 16² columns, m.
@@ -175,7 +222,7 @@ fn tank(cells: usize, threads: usize, frames: usize) -> Result<(), Error> {
             "domain": {"min": [0, 0, 0], "max": [0.5, 2.25, 0.5]}, "resolution": {"cell": 2.0 / cells as f64},
             "initial": [{"shape": {"box": {"min": [-1, -1, -1], "max": [2, 2, 2]}}},
                 {"shape": {"sphere": {"center": [0.25, 2.1, 0.25], "radius": 0.06}}, "velocity": [0, -2, 0]}]});
-        let mut sim = simulation(&scene, threads)?;
+        let mut sim = simulation(&scene, &TriMesh::default(), threads)?;
         let (mut seconds, mut substeps) = (0.0, 0);
         for _ in 0..frames {
             let report = sim.advance_frame(&mut |_| false)?;
@@ -205,6 +252,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match args.first().map(String::as_str) {
         Some("frame") => return Ok(frame(number(1, 40), number(2, 2), number(3, 4))?),
         Some("tank") => return Ok(tank(number(1, 256), number(2, 2), number(3, 3))?),
+        Some("drop") => {
+            for model in models()? {
+                drop_model(&model, number(1, 56), number(2, 2), number(3, 8))?;
+            }
+            return Ok(());
+        }
         _ => {}
     }
     for levels in [6, 7] {

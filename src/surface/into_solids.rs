@@ -11,7 +11,7 @@ use crate::math::Vec3;
 use rayon::prelude::*;
 
 /// Layers of solid that are filled at all; a wall moves by less in a step.
-const LAYERS: usize = 2;
+pub const LAYERS: usize = 2;
 /// A surface nearer to a solid than this many cells is not free...
 pub const TOUCHES: f64 = 0.25;
 /// ...if the cosine between its normal and the way into the solid is at least this.
@@ -46,17 +46,18 @@ pub fn continue_into_solids(
     Ok(())
 }
 
-/// Fill the cells inside solids, whose distance is given, each from its own side of the wall: for pictures, in
-/// which the air behind a glass must not bend the water in front of it.
+/// Fill `layers` of the cells inside solids, whose distance is given, each from its own side of the wall: the air behind
+/// a glass must not bend the water in front of it. Linearly where the surface is nearer than `near`.
 pub fn continue_from_own_side(
     tiles: &Tiles,
     phi: &mut [f64],
     solid: &[f64],
+    layers: usize,
     near: f64,
     band: f64,
 ) -> Result<()> {
     let known: Vec<u8> = solid.par_iter().map(|d| (*d >= 0.0) as u8).collect();
-    let reached = extend_into(tiles, phi, &known, LAYERS, near, solid)?;
+    let reached = extend_into(tiles, phi, &known, layers, near, solid)?;
     let (volume, layer) = (tiles.volume(), SIDE * SIDE);
     phi.par_iter_mut().enumerate().filter(|(p, _)| known[*p] == 0).for_each(|(p, phi)| {
         let local = p % volume;

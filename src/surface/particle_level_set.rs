@@ -211,7 +211,7 @@ impl ParticleLevelSet {
             let unit = |a: u64| hash_unit([key, other, self.moment, a]);
             let x = tiles.corner(cell) + Vec3::new(unit(0), unit(1), unit(2)) * h;
             let phi = self.set.distance(&x);
-            if (RADIUS[0] * h..REACH * h).contains(&phi.abs()) {
+            if (RADIUS[0] * h..REACH * h).contains(&phi.abs()) && self.set.knows_its_side(&x) {
                 made.push(Marker { x, radius: phi.signum() * phi.abs().min(RADIUS[1] * h) });
             }
         }
@@ -241,12 +241,9 @@ impl SurfaceTracker for ParticleLevelSet {
         if self.per_cell > 0 {
             let tiles = &self.set.tiles;
             self.markers = Self::sorted(tiles, std::mem::take(&mut self.markers));
-            // A marker inside a solid knows nothing of a surface.
+            // A marker deep inside a solid knows nothing of a surface.
             let set = &self.set;
-            let h = set.tiles.h();
-            let outside =
-                |m: &&Marker| set.tiles.locate(set.tiles.cell_at(&m.x)).is_some_and(|p| set.solid[p] > -h);
-            self.markers = self.markers.par_iter().filter(outside).copied().collect();
+            self.markers = self.markers.par_iter().filter(|m| set.knows_its_side(&m.x)).copied().collect();
             self.correct();
         }
         Ok(())

@@ -33,7 +33,8 @@
 //! sheet one cell thick at all.
 //! Checked by the notched disk and the ball in a vortex of [`super::ParticleLevelSet`], and by still water in tests/bcc.
 
-use super::into_solids::{continue_into_solids, is_free};
+use super::into_solids::{continue_from_own_side, continue_into_solids, is_free};
+use super::side::ROUND;
 use super::tracker::{Carry, SurfaceTracker};
 use crate::error::{Error, Result};
 use crate::field::Solids;
@@ -52,8 +53,8 @@ const CARRIED: f64 = 2.5;
 const NORMAL: [f64; 2] = [1.5, 3.0];
 /// Layers of solid into which the surface is continued linearly.
 const LINEAR_LAYERS: usize = 3;
-/// A surface further away than this many cells is not continued into a solid: depth is no slope.
-const NEAR: f64 = 3.0;
+/// A surface further away than this many cells is not continued into a solid as a plane: a cell further on, distances are cut off.
+const NEAR: f64 = BAND - 1.0;
 /// Distances to solids are cut off at this many cells.
 const SOLID_REACH: f64 = 6.0;
 /// A cell further from a surface than this many cells is not cut by it.
@@ -354,6 +355,11 @@ impl TiledLevelSet {
     ) {
         let (h, band) = (self.h(), self.band());
         let (base, step) = (new.base_point(t), -carry.dt / h);
+        let place = |g: &Vec3| new.origin() + g.add_scalar(0.5) * h;
+        let solid = self
+            .tiles
+            .find_tile(new.coords()[t])
+            .map_or(&[][..], |from| &self.solid[from * self.tiles.volume()..][..self.tiles.volume()]);
         for (l, out) in part.iter_mut().enumerate() {
             let g = base + Vec3::new((l % SIDE) as f64, (l / SIDE % SIDE) as f64, (l / (SIDE * SIDE)) as f64);
             let near = CARRIED * h + 1.5 * carry.dt * around.at(&g).norm();
@@ -362,13 +368,17 @@ impl TiledLevelSet {
                 continue;
             }
             let from = around.trace(&g, step);
-            if carry.solids.any_thin() {
-                let place = |g: &Vec3| new.origin() + g.add_scalar(0.5) * h;
-                if carry.solids.path_crosses(&place(&from), &place(&g)) {
-                    continue;
-                }
+            if carry.solids.any_thin() && carry.solids.path_crosses(&place(&from), &place(&g)) {
+                continue;
             }
-            *out = cubic(&around.phi, &from);
+            // What is far from solids before and after the step reads one side of walls only.
+            let clear = ROUND * h + (from - g).norm() * h;
+            let torn = match solid.get(l).is_some_and(|d| *d > clear) {
+                true => None,
+                false => self.torn_by_wall(&place(&from)),
+            };
+            *out = torn
+                .map_or_else(|| cubic(&around.phi, &from), |n| self.distance_from_side(&place(&from), &n));
         }
     }
 
@@ -420,7 +430,12 @@ impl TiledLevelSet {
 
     /// The way out of the liquid at a point, of length one; zero where the distance does not change.
     pub fn outward(&self, x: &Vec3) -> Vec3 {
-        let (value, t) = self.round(&self.phi, self.band(), x);
+        self.slope(&self.phi, self.band(), x).try_normalize(0.0).unwrap_or_default()
+    }
+
+    /// How a field over the tiles changes at a point, per metre.
+    pub(super) fn slope(&self, field: &[f64], outside: f64, x: &Vec3) -> Vec3 {
+        let (value, t) = self.round(field, outside, x);
         let along = |a: usize| {
             let (b, c) = ((a + 1) % 3, (a + 2) % 3);
             let change = |k: usize| value[k | 1 << a] - value[k];
@@ -428,11 +443,17 @@ impl TiledLevelSet {
             let line = |k: usize| mix(change(k), change(k | 1 << b), t[b]);
             mix(line(0), line(1 << c), t[c])
         };
-        Vec3::new(along(0), along(1), along(2)).try_normalize(0.0).unwrap_or_default()
+        Vec3::new(along(0), along(1), along(2)) / self.h()
     }
 
     /// The values of a field at the eight centres round a point, and how far the point is between them.
     fn round(&self, field: &[f64], outside: f64, x: &Vec3) -> ([f64; 8], [f64; 3]) {
+        let (places, part) = self.centres_round(x);
+        (places.map(|place| place.map_or(outside, |p| field[p])), part)
+    }
+
+    /// The places of the eight centres round a point, and how far the point is between them.
+    pub(super) fn centres_round(&self, x: &Vec3) -> ([Option<usize>; 8], [f64; 3]) {
         let g = self.tiles.centred(x);
         let low = g.map(|v| v.floor());
         let cell = low.map(|v| v as i32);
@@ -440,15 +461,14 @@ impl TiledLevelSet {
         let (coord, local) = self.tiles.split(cell);
         let tile = self.tiles.find_tile(coord);
         let at = [local % SIDE, local / SIDE % SIDE, local / (SIDE * SIDE)].map(|x| x as i32);
-        let value = |c: usize| {
+        let place = |c: usize| {
             let step = [c & 1, c >> 1 & 1, c >> 2].map(|s| s as i32);
-            let place = match tile {
+            match tile {
                 Some(t) => self.tiles.near(t, at[0] + step[0], at[1] + step[1], at[2] + step[2]),
                 None => self.tiles.locate(std::array::from_fn(|a| cell[a] + step[a])),
-            };
-            place.map_or(outside, |p| field[p])
+            }
         };
-        (std::array::from_fn(value), part)
+        (std::array::from_fn(place), part)
     }
 
     /// Take liquid away where a distance is positive, such as beyond an open side.
@@ -497,10 +517,10 @@ impl SurfaceTracker for TiledLevelSet {
     fn restore(&mut self) -> Result<()> {
         let (band, near) = (self.band(), NEAR * self.h());
         let known: Vec<u8> = self.solid.par_iter().map(|d| (*d >= 0.0) as u8).collect();
-        continue_into_solids(&self.tiles, &mut self.phi, &known, LINEAR_LAYERS, near, band)?;
+        continue_from_own_side(&self.tiles, &mut self.phi, &self.solid, LINEAR_LAYERS, near, band)?;
         redistance_where(&self.tiles, &mut self.phi, &known, BAND as usize, Order::Second)?;
         // A distance bends away behind the last piece of surface before a wall; still water needs the plane to go on.
-        continue_into_solids(&self.tiles, &mut self.phi, &known, LINEAR_LAYERS, near, band)
+        continue_from_own_side(&self.tiles, &mut self.phi, &self.solid, LINEAR_LAYERS, near, band)
     }
 
     fn distances(&self, x: &[Vec3]) -> Vec<f64> {

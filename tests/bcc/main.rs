@@ -7,4 +7,5 @@ mod pressure;
 mod simulator;
 mod support;
 mod velocity;
+mod vessels;
 mod viscosity;

@@ -15,6 +15,8 @@ const FINE: f64 = 4.0;
 const STILL_FINE: f64 = 2.0;
 /// A circumcentre deeper in a solid than this many finest cells looks for liquid outside.
 const DEEP: f64 = 1.5;
+/// Solids whose distance changes by less than this across a cell have no side there.
+const LEAST_SLOPE: f64 = 1e-3;
 /// More leaves are an error: two hundred million tets.
 const MOST_LEAVES: usize = 1 << 24;
 
@@ -145,8 +147,8 @@ pub(super) fn solid_at(lattice: &Lattice, solid: &[f64], cell: usize) -> (f64, V
     (mean - slope.dot(&at), slope)
 }
 
-/// The liquid's distance at circumcentres. One deep inside a solid, in a cell that reaches out of it, takes what is
-/// outside: liquid that touches a wall has no surface there.
+/// The liquid's distance at circumcentres. In a cell that a wall cuts it is that on the open side of the wall; one deep
+/// inside takes what is outside: liquid that touches a wall has no surface there.
 pub(super) fn liquid_at_cells(
     lattice: &Lattice,
     (open, solid): (&[f64], &[f64]),
@@ -160,10 +162,15 @@ pub(super) fn liquid_at_cells(
         let faces = || lattice.faces_of(cell).iter().map(|&f| open[f as usize]);
         // Without a face to the outside a cell has no unknown, and what stands there is never read.
         let is_cut = faces().any(|o| o < 1.0) && faces().any(|o| o > 0.0);
-        if !is_cut || solid_at(lattice, solid, cell).0 > -DEEP * h {
+        if !is_cut {
             return set.distance(&x);
         }
-        set.distance(&outside(solids, x, h, reach))
+        let (depth, slope) = solid_at(lattice, solid, cell);
+        match slope.try_normalize(LEAST_SLOPE) {
+            _ if depth <= -DEEP * h => set.distance(&outside(solids, x, h, reach)),
+            Some(n) => set.distance_from_side(&x, &n),
+            None => set.distance(&x),
+        }
     };
     (0..lattice.cells()).into_par_iter().map(one).collect()
 }
@@ -180,7 +187,8 @@ pub(super) fn liquid_at_vertices(
     let one = |(vertex, &reach): (usize, &f64)| {
         let (x, s) = (lattice.vertex(vertex as u32), solid[vertex]);
         match s {
-            s if s >= -DEEP * h => set.distance(&x),
+            s if s >= 0.0 => set.distance(&x),
+            s if s >= -DEEP * h => set.distance_from_side(&x, &solids.outward(&x, 0.25 * h)),
             // No tet reaches out of the solid from here.
             s if s <= -reach => band,
             _ => set.distance(&outside(solids, x, h, 2.0 * width)),

@@ -1,7 +1,8 @@
 //! Where the lattice must be fine: which octree cells are refined for the sake of the surface and of colliders.
 //!
 //! The finest cells of the octree are one or two cells of the tracker wide, whose tiles have 8; those a level above
-//! are blocks of 2³ or 4³ cells of a tile. Blocks that hold a piece of the band |φ| < b are refined; a level up, those
+//! are blocks of 2³ or 4³ cells of a tile. Blocks that hold a piece of the band |φ| < b, or of a wall between liquid and air,
+//! are refined; a level up, those
 //! that hold or touch a refined cell are refined too, so that every size of cell forms a layer at least one cell thick
 //! on each side. In the liquid, cells that a collider crosses are at most [`AT_COLLIDERS`] of the tracker's cells wide,
 //! unless the scene says otherwise. Its other [`Wishes`] are regions, the change of velocity over a cell, and a camera
@@ -71,7 +72,8 @@ fn blocks(set: &TiledLevelSet, width: usize, band: f64) -> Vec<u64> {
         let (base, from) = (tiles.base(t), t * tiles.volume());
         let mut marked = 0u64;
         for l in 0..tiles.volume() {
-            if set.phi[from + l].abs() < band * h && set.solid[from + l] > -IN_SOLIDS * h {
+            let near = set.phi[from + l].abs() < band * h && set.solid[from + l] > -IN_SOLIDS * h;
+            if near || is_thin_wall(set, t, l) {
                 let [x, y, z] = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|v| v / width);
                 marked |= 1 << (x + across * (y + across * z));
             }
@@ -82,6 +84,23 @@ fn blocks(set: &TiledLevelSet, width: usize, band: f64) -> Vec<u64> {
         (0..s.pow(3)).filter(move |n| marked >> n & 1 == 1).filter_map(move |n| inside(at(n)))
     };
     (0..tiles.len()).into_par_iter().flat_map_iter(of_tile).collect()
+}
+
+/// Whether a cell lies in the middle of a wall with liquid on one side and air on the other. No wide cell may reach
+/// through such a wall: liquid would come out of it.
+fn is_thin_wall(set: &TiledLevelSet, t: usize, l: usize) -> bool {
+    let place = t * set.tiles.volume() + l;
+    let shallow = |p: usize| (-IN_SOLIDS * set.tiles.h()..0.0).contains(&set.solid[p]);
+    if !shallow(place) {
+        return false;
+    }
+    let at = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|v| v as i32);
+    let beside = |n: usize| {
+        let mut c = at;
+        c[n / 2] += 2 * (n % 2) as i32 - 1;
+        set.tiles.near(t, c[0], c[1], c[2])
+    };
+    (0..6).filter_map(beside).any(|p| shallow(p) && set.phi[p] * set.phi[place] < 0.0)
 }
 
 /// The parents of a cell and of those round it.

@@ -29,7 +29,7 @@ use super::{CLINGS, Mac, State};
 use crate::error::Result;
 use crate::grid::{Patch, SIDE, Tiles, wall_closing};
 use crate::math::{Mat3, Vec3, principal_axes};
-use crate::surface::continue_from_own_side;
+use crate::surface::{LAYERS, continue_from_own_side};
 use rayon::prelude::*;
 
 /// How far a particle's skin reaches at least and at most, in cells of the grid, and in distances between particles.
@@ -78,7 +78,7 @@ impl Mac {
         let grid = &self.now.grid;
         let (tiles, band) = (&grid.tiles, self.band());
         let mut liquid = grid.liquid.clone();
-        continue_from_own_side(tiles, &mut liquid, &grid.centre, NEAR * tiles.h(), band)?;
+        continue_from_own_side(tiles, &mut liquid, &grid.centre, LAYERS, NEAR * tiles.h(), band)?;
         let closing = wall_closing(tiles, &liquid, &grid.centre, overlap);
         if tiles.is_flat() {
             let psi = liquid.par_iter().zip(&closing).map(|(p, c)| p.max(*c)).collect();
