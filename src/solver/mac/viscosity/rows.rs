@@ -161,7 +161,9 @@ impl Rows {
     #[inline(always)]
     pub(super) fn pull<T: Real>(&self, row: usize, x: &[T]) -> T {
         let (c, w) = (&self.columns[row], &self.arms[row]);
-        let term = |k: usize| T::from_f64(w[k] as f64) * x[c[k] as usize];
+        assert!(x.len() == self.columns.len(), "vector and matrix sizes differ");
+        // SAFETY: every column is the number of a row, as `new` gave it and nothing changes it, and x has a value for each.
+        let term = |k: usize| T::from_f64(w[k] as f64) * *unsafe { x.get_unchecked(c[k] as usize) };
         let mut sum = [T::default(); 2];
         for k in 0..ARMS / 2 {
             sum[0] += term(2 * k);

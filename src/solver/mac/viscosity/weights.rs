@@ -40,7 +40,7 @@
 
 use super::Held;
 use super::near::Near;
-use super::shares::{Shares, Sliding, of_face, step};
+use super::shares::{Finer, Shares, Sliding, of_face, step};
 use crate::field::{Solids, face_offset};
 use crate::grid::{Halo, Tiles};
 use crate::math::Vec3;
@@ -161,15 +161,11 @@ impl Weights {
     /// from the wall, so that the wall stays where it is and the coarse liquid hangs on no more of it than
     /// the fine one does. A face in a solid is given if one of the four is; one that a thin wall crosses as well.
     pub(super) fn coarser(&self, tiles: Tiles, shares: &Shares, mu: &[f32], units: Units) -> Self {
-        let flat = tiles.is_flat();
-        let middle = |cell: [i32; 3], axis: usize| {
+        let middle = |below: &Finer, cell: [isize; 3], axis: usize| {
             let (mut distance, mut count, mut given, mut thin) = (0.0f32, 0.0f32, false, false);
             for n in 0..4 {
-                let mut at = [2 * cell[0], 2 * cell[1], if flat { cell[2] } else { 2 * cell[2] }];
                 let [b, c] = others(axis);
-                at[b] += if flat && b == 2 { 0 } else { n & 1 };
-                at[c] += if flat && c == 2 { 0 } else { n >> 1 };
-                let Some(p) = self.tiles.locate(at) else { continue };
+                let Some(p) = below.place(cell, (n & 1) << b | (n >> 1) << c) else { continue };
                 let (stuck, wall) = (self.state[p][axis] >= STUCK, self.wall[p][axis]);
                 distance += wall;
                 count += 1.0;
@@ -185,14 +181,13 @@ impl Weights {
         let parts = state.par_chunks_mut(v).zip(wall.par_chunks_mut(v)).enumerate();
         parts.for_each_init(Near::default, |near, (t, (state, wall))| {
             near.load(&tiles, &shares.eighths, t);
-            let base = tiles.base(t);
-            each_cell(tiles.depth(), |l, at @ [i, j, k]| {
-                let cell = [base[0] + i as i32, base[1] + j as i32, base[2] + k as i32];
+            let below = Finer::new(&self.tiles, tiles.coords()[t]);
+            each_cell(tiles.depth(), |l, cell| {
                 for axis in 0..tiles.axes() {
-                    let (distance, given) = middle(cell, axis);
+                    let (distance, given) = middle(&below, cell, axis);
                     wall[l][axis] = distance;
                     state[l][axis] =
-                        if given { STUCK } else { (of_face(near, at, axis) > LEAST_SHARE) as u8 };
+                        if given { STUCK } else { (of_face(near, cell, axis) > LEAST_SHARE) as u8 };
                 }
             });
         });
@@ -241,20 +236,15 @@ impl Weights {
         if self.press.weight.is_empty() {
             return Press::default();
         }
-        let (flat, v) = (tiles.is_flat(), tiles.volume());
-        let fine = |cell: [i32; 3], n: usize| {
-            let up = |a: usize| (n >> a & 1) as i32;
-            let z = if flat { cell[2] } else { 2 * cell[2] + up(2) };
-            self.tiles.locate([2 * cell[0] + up(0), 2 * cell[1] + up(1), z])
-        };
-        let children = if flat { 4 } else { 8 };
+        let (v, children) = (tiles.volume(), if tiles.is_flat() { 4 } else { 8 });
         let (mut weight, mut open) = (tiles.field(0.0f32), tiles.field([0.0f32; 3]));
         weight.par_chunks_mut(v).zip(open.par_chunks_mut(v)).enumerate().for_each(|(t, (weight, open))| {
-            each_cell(tiles.depth(), |l, _| {
-                let (place, cell) = (t * v + l, tiles.cell(t * v + l));
+            let below = Finer::new(&self.tiles, tiles.coords()[t]);
+            each_cell(tiles.depth(), |l, cell| {
+                let place = t * v + l;
                 let (mut pressed, mut wet) = (0, 0);
                 for n in 0..children {
-                    let Some(p) = fine(cell, n) else { continue };
+                    let Some(p) = below.place(cell, n) else { continue };
                     wet += (shares.eighths[place][n] > 0.0) as usize;
                     pressed += (self.press.weight[p] > 0.0) as usize;
                     for (axis, open) in open[l].iter_mut().enumerate().take(tiles.axes()) {
@@ -272,10 +262,30 @@ impl Weights {
     }
 }
 
+/// How much of a cell is liquid.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Filled {
+    #[default]
+    Nothing,
+    Some,
+    All,
+}
+
+impl Filled {
+    fn of(eighths: &[f32; 8]) -> Self {
+        match eighths {
+            e if e.iter().all(|s| *s <= 0.0) => Filled::Nothing,
+            e if e.iter().all(|s| *s == 1.0) => Filled::All,
+            _ => Filled::Some,
+        }
+    }
+}
+
 /// What is known round a tile.
 #[derive(Default)]
 struct Places {
     eighths: Near<[f32; 8]>,
+    filled: Near<Filled>,
     mu: Near<f32>,
     state: Near<[u8; 3]>,
     wall: Near<[f32; 3]>,
@@ -293,7 +303,8 @@ impl Places {
         t: usize,
     ) {
         self.eighths.load(tiles, &shares.eighths, t);
-        self.any = self.eighths.any(|e| e.iter().any(|s| *s > 0.0));
+        self.filled.set(&self.eighths, Filled::of);
+        self.any = self.filled.any(|f| *f != Filled::Nothing);
         if self.any {
             self.mu.load(tiles, mu, t);
             self.state.load(tiles, state, t);
@@ -312,6 +323,10 @@ impl Places {
     }
 
     fn centre(&self, cell: [isize; 3], axis: usize, whole: f32, units: Units) -> f32 {
+        // Walls only take liquid away.
+        if whole <= LEAST_SHARE {
+            return 0.0;
+        }
         let Some((theta, low, high)) = self.pair(axis, [cell, step(cell, axis, 1)]) else { return 0.0 };
         if low && high {
             return 0.0;
@@ -328,6 +343,9 @@ impl Places {
 
     /// The weights of a cell of which a wall that holds the liquid cuts a strain, after the header.
     fn cut_centre(&self, cell: [isize; 3], whole: f32, axes: usize, units: Units, out: &mut Weight) {
+        if whole <= LEAST_SHARE {
+            return;
+        }
         let (mut theta, mut unknown, mut buried) = ([1.0f32; 3], false, false);
         for (axis, theta) in theta.iter_mut().enumerate().take(axes) {
             let cells = [cell, step(cell, axis, 1)];
@@ -340,7 +358,7 @@ impl Places {
             *theta = self::theta(states, cells.map(|c| self.wall.get(c)[axis])).unwrap_or(1.0);
         }
         let least = theta.iter().fold(1.0f32, |m, t| m.min(*t));
-        if !unknown || (least == 1.0 && !buried) || whole <= LEAST_SHARE {
+        if !unknown || (least == 1.0 && !buried) {
             return;
         }
         // In a wall there is no strain to be had.
@@ -359,7 +377,21 @@ impl Places {
     fn edge(&self, cell: [isize; 3], axis: usize, units: Units) -> [f32; 3] {
         let [a, b] = others(axis);
         let (before_a, before_b) = (step(cell, a, -1), step(cell, b, -1));
-        let cells = [(cell, 0, 0), (before_a, 1, 0), (before_b, 0, 1), (step(before_a, b, -1), 1, 1)];
+        let before_both = step(before_a, b, -1);
+        let filled = [cell, before_a, before_b, before_both].map(|c| self.filled.get(c));
+        if filled == [Filled::Nothing; 4] {
+            return [0.0; 3];
+        }
+        if filled == [Filled::All; 4] && !units.draft {
+            let mu = self.mu.get(cell);
+            let same = [before_a, before_b, before_both].iter().all(|c| self.mu.get(*c) == mu);
+            let state = |c: [isize; 3], axis: usize| self.state.get(c)[axis];
+            let states = [state(cell, a), state(before_b, a), state(cell, b), state(before_a, b)];
+            if same && states == [UNKNOWN; 4] {
+                return [(units.beta * mu as f64) as f32; 3];
+            }
+        }
+        let cells = [(cell, 0, 0), (before_a, 1, 0), (before_b, 0, 1), (before_both, 1, 1)];
         let (mut liquid, mut thinness) = (0.0f32, 0.0f32);
         for (cell, upper_a, upper_b) in cells {
             let eighths = self.eighths.get(cell);
