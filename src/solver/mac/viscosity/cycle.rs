@@ -222,7 +222,7 @@ fn rim(rows: &Rows, weights: &Weights, units: Units) -> [Vec<u32>; COLOURS] {
     };
     let cut = |row: usize| {
         let f = rows.faces[row];
-        let mass = weights.weight[f.place as usize].mass[f.axis as usize];
+        let mass = weights.weight(f.place as usize).mass[f.axis as usize];
         mass < WHOLE * units.mass || rows.neighbours(row).count() < arms
     };
     let own: Vec<bool> = (0..rows.len()).into_par_iter().with_min_len(CHUNK).map(cut).collect();

@@ -151,7 +151,7 @@ impl ViscousSystem {
         let start: Vec<f64> = rows.faces.par_iter().map(velocity).collect();
         let of = |row: usize| {
             let f = rows.faces[row];
-            let mass = weights.weight[f.place as usize].mass[f.axis as usize] as f64;
+            let mass = weights.weight(f.place as usize).mass[f.axis as usize] as f64;
             let lost = if rest || !rows.walled[row] { 0.0 } else { given.pull(f) };
             mass * start[row] - lost
         };
@@ -175,14 +175,14 @@ impl ViscousSystem {
 
     /// Mass of each unknown, in cells of liquid.
     pub fn masses(&self) -> Vec<f64> {
-        let mass = |f: &Face| self.weights.weight[f.place as usize].mass[f.axis as usize] as f64;
+        let mass = |f: &Face| self.weights.weight(f.place as usize).mass[f.axis as usize] as f64;
         self.rows.faces.iter().map(mass).collect()
     }
 
     /// Mass of one unknown, in cells of liquid.
     pub(in crate::solver::mac) fn mass(&self, row: usize) -> f64 {
         let f = self.rows.faces[row];
-        self.weights.weight[f.place as usize].mass[f.axis as usize] as f64
+        self.weights.weight(f.place as usize).mass[f.axis as usize] as f64
     }
 
     pub(in crate::solver::mac) fn diagonal(&self) -> &[f64] {

@@ -77,11 +77,15 @@ pub(super) struct Weight {
     pub(super) edge: [[f32; 3]; 3],
 }
 
+const NOTHING: Weight =
+    Weight { mass: [0.0; 3], centre: [0.0; 3], cross: [0.0; 3], cut: 0.0, edge: [[0.0; 3]; 3] };
+
 /// The weights of one level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Weights {
     pub(super) tiles: Tiles,
-    pub(super) weight: Vec<Weight>,
+    /// Those of the cells of each tile; empty where no liquid is near.
+    of_tiles: Vec<Vec<Weight>>,
     pub(super) state: Vec<[u8; 3]>,
     /// Distance of the lower faces to solids, in cells; empty where there are none.
     pub(super) wall: Vec<[f32; 3]>,
@@ -204,14 +208,14 @@ impl Weights {
         wall: Vec<[f32; 3]>,
         units: Units,
     ) -> Self {
-        let mut weight = tiles.field(Weight::default());
         let v = tiles.volume();
-        weight.par_chunks_mut(v).enumerate().for_each_init(Places::default, |places, (t, out)| {
+        let of_tile = |places: &mut Places, t: usize| {
             // Without unknowns there is nothing to weigh, except edges and centres of faces in the next tiles.
             places.load(&tiles, shares, mu, &state, &wall, t);
             if !places.any {
-                return;
+                return Vec::new();
             }
+            let mut out = vec![Weight::default(); v];
             each_cell(tiles.depth(), |l, cell| {
                 for axis in 0..tiles.axes() {
                     if places.state.get(cell)[axis] == UNKNOWN {
@@ -226,8 +230,19 @@ impl Weights {
                     out[l].edge[axis] = places.edge(cell, axis, units);
                 }
             });
-        });
-        Self { tiles, weight, state, wall, press: Press::default() }
+            out
+        };
+        let of_tiles = (0..tiles.len()).into_par_iter().map_init(Places::default, of_tile).collect();
+        Self { tiles, of_tiles, state, wall, press: Press::default() }
+    }
+
+    /// What a cell weighs.
+    #[inline]
+    pub(super) fn weight(&self, place: usize) -> &Weight {
+        // A tile has 8³ cells, or 8² on a grid one cell thick.
+        let shift = self.tiles.volume().trailing_zeros();
+        let tile = &self.of_tiles[place >> shift];
+        tile.get(place & ((1 << shift) - 1)).unwrap_or(&NOTHING)
     }
 
     /// What presses on the cells of a coarser level, whose faces are open as far as the finer ones in them. It does so
