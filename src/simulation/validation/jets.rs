@@ -177,7 +177,8 @@ pub fn coil(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
     if begin >= middle || middle >= end {
         return Ok(vec![Figure::new("coil-steady", f64::NAN, 1.0, 0.25)]);
     }
-    let slope = |series: &Series, a: usize, b: usize| (series[b].1 - series[a].1) / (series[b].0 - series[a].0);
+    let slope =
+        |series: &Series, a: usize, b: usize| (series[b].1 - series[a].1) / (series[b].0 - series[a].0);
     let [early, late] = [slope(&turned, begin, middle), slope(&turned, middle, end)];
     let pi = std::f64::consts::PI;
     let rest = &sections[begin..];
@@ -191,6 +192,11 @@ pub fn coil(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
     let line = vec![start, (stop, start.1 + known.copysign(early + late) * (stop - start.0))];
     Ok(vec![
         Figure::new("coil-steady", late / early, 1.0, 0.25).with_curve(axes, turned, line),
-        Figure::new("coil-turns-a-second", turning / (2.0 * pi), known / (2.0 * pi), 0.5 * known / (2.0 * pi)),
+        Figure::new(
+            "coil-turns-a-second",
+            turning / (2.0 * pi),
+            known / (2.0 * pi),
+            0.5 * known / (2.0 * pi),
+        ),
     ])
 }

@@ -51,8 +51,8 @@ use rigid::Rigid;
 pub use rows::Face;
 use rows::Rows;
 use shares::Shares;
-pub(super) use weights::Press;
 use std::sync::Arc;
+pub(super) use weights::Press;
 use weights::{Units, Weights};
 
 /// Iterations after which algebraic multigrid is expected to be faster than going on.
