@@ -84,8 +84,12 @@ fn errors_of_a_block(table: &str, n: usize) -> [f64; 2] {
         set(BlockField::Velocity(axis), &|x| after(x)[axis] + slope(x)[axis]);
     }
     block.set(BlockField::Density, vec![1.0], "density").unwrap();
-    let options =
-        BlockOptions { scheme: meniscus::solver::mac::Scheme::Area, dt: 1.0, tolerance: 1e-11, expansion: 0.0 };
+    let options = BlockOptions {
+        scheme: meniscus::solver::mac::Scheme::Area,
+        dt: 1.0,
+        tolerance: 1e-11,
+        expansion: 0.0,
+    };
     block.project(&options, &Cancel::new()).unwrap();
     let differences = |field: BlockField, exact: &dyn Fn(&Vec3) -> f64| -> Vec<f64> {
         let places = block.positions(field.place()).unwrap();
@@ -101,16 +105,17 @@ fn errors_of_a_block(table: &str, n: usize) -> [f64; 2] {
 
 #[test]
 fn the_grid_door_has_the_sharp_scheme() {
+    // At a surface the weights are the same. Walls are straight between nodes there, so what they give differs by what
+    // the chords of the circle do, but falls as fast.
+    let sharp = run("4.1", 64, Scheme::Sharp, Form::VelocityPressure, &Cancel::new()).unwrap();
+    for (block, sharp) in errors_of_a_block("4.1", 64).iter().zip(&sharp) {
+        assert!((block / sharp.L1 - 1.0).abs() < 1e-6, "{block} against {sharp:?}");
+    }
     for table in ["4.1", "4.2"] {
-        for n in [32, 64] {
-            let sharp = run(table, n, Scheme::Sharp, Form::VelocityPressure, &Cancel::new()).unwrap();
-            let block = errors_of_a_block(table, n);
-            println!("{table} at {n}: L1 of p and u {block:?}, sharp {} and {}", sharp[0].L1, sharp[1].L1);
-            // The same weights, but for how walls and surface are cut: a tenth of the error at most.
-            for (ours, sharp) in block.iter().zip(&sharp) {
-                assert!(*ours < 1.1 * sharp.L1, "{table} at {n}: {ours} against {sharp:?}");
-            }
-        }
+        let [coarse, fine] = [32, 128].map(|n| errors_of_a_block(table, n));
+        let orders = [0, 1].map(|f| (coarse[f] / fine[f]).log2() / 2.0);
+        println!("{table}: orders of p and u {orders:?}");
+        assert!(orders.iter().all(|o| *o > 1.7), "{table}: {orders:?}");
     }
 }
 

@@ -17,6 +17,9 @@
 //! so an unknown meets six of its own kind and four of either other kind. Rows are sorted by colour: the
 //! three components, each red or black like a chessboard. Rows of one colour do not meet, and can be
 //! relaxed at once.
+//!
+//! A row is read without bounds checks, which take as long as the sums themselves: the numbers of its neighbours are
+//! those of rows.
 
 use super::weights::{STUCK, UNKNOWN, Weights, others};
 use crate::error::{Error, Result};
