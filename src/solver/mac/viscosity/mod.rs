@@ -34,6 +34,7 @@ mod near;
 mod rigid;
 mod rows;
 mod shares;
+mod states;
 mod stress;
 mod weights;
 
