@@ -4,6 +4,7 @@
 //! cargo bench --bench frame                       # the three sizes, and a litre in a huge domain
 //! cargo bench --bench frame -- dam 128 2 10       # one size: divisions, threads, frames
 //! cargo bench --bench frame -- tank 128 2 30      # the tank of benches/peers/mantaflow.sh, at its settings
+//! cargo bench --bench frame -- tank 128 2 30 0.05 # the same with a kinematic viscosity, m²/s
 //! cargo bench --bench frame -- sheet 300 2 24     # a sheet of thick liquid that buckles: cells along it, threads, frames
 //! cargo bench --bench frame -- step 64 2 10       # frames of one substep, 491,520 particles at 64 cubed
 //! cargo bench --bench frame -- threads 96 10      # one thread, two, and two simulations side by side
@@ -63,7 +64,10 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let number = |n: usize, other: usize| args.get(n).and_then(|a| a.parse().ok()).unwrap_or(other);
     match args.first().map(String::as_str) {
-        Some(kind @ ("dam" | "tank")) => tank(kind, number(1, 64), number(2, 2), number(3, 10)),
+        Some(kind @ ("dam" | "tank")) => {
+            let viscosity = args.get(4).and_then(|a| a.parse().ok()).unwrap_or(0.0);
+            tank(kind, number(1, 64), number(2, 2), number(3, 10), viscosity)
+        }
         Some("sheet") => sheet(number(1, 300), number(2, 2), number(3, 24)),
         Some("step") => one_step(number(1, 64), number(2, 2), number(3, 10)),
         Some("threads") => threads(number(1, 96), number(2, 10)),
@@ -71,7 +75,7 @@ fn main() {
         Some("particles") => [1, 10].into_iter().for_each(|millions| particles(millions, 2, 3)),
         _ => {
             for divisions in [48, 72, 108] {
-                tank("dam", divisions, 1, 4);
+                tank("dam", divisions, 1, 4, 0.0);
             }
             litre();
         }
@@ -141,12 +145,16 @@ fn particles(millions: usize, threads: usize, frames: usize) {
     }
 }
 
-fn tank(kind: &str, divisions: usize, threads: usize, frames: usize) {
+fn tank(kind: &str, divisions: usize, threads: usize, frames: usize, viscosity: f64) {
     let simulator = match kind {
         "tank" => json!({"cfl": 4, "substeps_max": 4, "narrow_band": 3}),
         _ => json!({}),
     };
-    measure(kind, divisions, &tank_with(simulator, divisions), threads, frames);
+    let mut scene = tank_with(simulator, divisions);
+    if viscosity > 0.0 {
+        scene["liquids"] = json!([{"density": 1000, "viscosity": 1000.0 * viscosity}]);
+    }
+    measure(kind, divisions, &scene, threads, frames);
 }
 
 fn tank_with(simulator: Value, divisions: usize) -> Value {

@@ -96,7 +96,10 @@
 /* Also one line for each finished frame. */
 #define MNS_LOG_INFO 3
 
-/* Open faces are weighed by their area: second order, exact for still water. The default. */
+/*
+ Open faces are weighed by their area, and pressure ends where the surface is: the sharp scheme of `meniscus validate stokes`.
+ Second order, exact for still water. The default.
+ */
 #define MNS_SCHEME_AREA 0
 /* The variational form: faces are weighed by the volume of liquid round them. */
 #define MNS_SCHEME_VOLUME 1

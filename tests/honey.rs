@@ -421,6 +421,37 @@ fn thirty_millilitres_of_honey_that_are_poured_are_thirty() {
 }
 
 #[test]
+fn a_ceiling_that_honey_does_not_touch_does_not_hold_it() {
+    // A thread of a cell's width pours .9 cells below a ceiling that does not lie on the grid: 1.4 cells' volume a frame.
+    let pour = |ceiling: &str| {
+        let mut sim = simulation(&format!(
+            r#"{{"meniscus": 1, "frames": [1, 9], "fps": 24, "resolution": {{"cell": 0.005357}},
+                "domain": {{"min": [-0.075,0,-0.075], "max": [0.075, 0.135, 0.075], "sides": {{"y_max": "{ceiling}"}}}},
+                "liquids": [{{"density": 1410, "viscosity": 3.2, "surface_tension": 0.05}}],
+                "emitters": [{{"shape": {{"cylinder": {{"from": [0,0.124,0], "to": [0,0.13,0], "radius": 0.003}}}},
+                    "rate_ml_s": 5, "velocity": [0,-0.177,0]}}]}}"#
+        ));
+        let frame = |_| {
+            sim.advance_frame(&mut |_| false).expect("a frame");
+            let lowest = sim.particles().position.iter().fold(1.0, |m: f64, x| m.min(x.y));
+            let shown = sim.surface().expect("a surface").positions.len();
+            (1e3 * sim.report().litres_expected, lowest, shown)
+        };
+        (0..4).map(frame).collect::<Vec<_>>()
+    };
+    let (under, free) = (pour("closed"), pour("open"));
+    println!("ml, lowest, vertices under a ceiling {under:?}, without {free:?}");
+    for (n, (under, free)) in under.iter().zip(&free).enumerate() {
+        // What is due, short of a particle, an eighth of a cell; in the first frame the region fills besides.
+        let due = (n + 1) as f64 * 5.0 / 24.0;
+        assert!(under.0 > due - 0.02, "{} of {due} ml in frame {}", under.0, n + 2);
+        assert!(under.2 >= 12, "{} vertices in frame {}", under.2, n + 2);
+        // It falls as it does without a ceiling, to a cell.
+        assert!((under.1 - free.1).abs() < 0.0054, "{} instead of {} m in frame {}", under.1, free.1, n + 2);
+    }
+}
+
+#[test]
 fn the_rim_of_a_turning_disk_does_not_crumble() {
     // Half a turn a second for a second and a half, far from any wall. The load ρω²R² of 670 Pa strains 1e5 Pa·s by a
     // hundredth in that time: every particle stays on its circle.

@@ -58,7 +58,7 @@ static const char *theDsFile = R"THEDSFILE(
                 "splashy" "Splashy"
                 "thick" "Thick"
             }
-            help    "How pressure and viscosity are found: Splashy one after the other, Thick in one solve, Auto whichever is right for thickness, substep and walls; the report tells which. Cost: Thick takes two to three times as long to solve as Splashy. When: Thick when honey, icing or lava spreads or slides at the wrong speed; Splashy to draft it."
+            help    "How pressure and viscosity are found: Splashy one after the other, Thick in one solve, Auto whichever is right for thickness, substep and cell; the report tells which. Cost: Thick takes two to three times as long to solve as Splashy. When: Thick when honey, icing or lava spreads or slides at the wrong speed; Splashy to draft it."
         }
         parm {
             name    "surface_tension"

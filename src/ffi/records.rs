@@ -276,7 +276,8 @@ versioned!(
     mns_solve_info,
 );
 
-/// Open faces are weighed by their area: second order, exact for still water. The default.
+/// Open faces are weighed by their area, and pressure ends where the surface is: the sharp scheme of `meniscus validate stokes`.
+/// Second order, exact for still water. The default.
 pub const MNS_SCHEME_AREA: i32 = 0;
 /// The variational form: faces are weighed by the volume of liquid round them.
 pub const MNS_SCHEME_VOLUME: i32 = 1;

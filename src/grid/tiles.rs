@@ -212,6 +212,10 @@ impl Tiles {
     #[inline]
     pub fn near(&self, t: usize, x: i32, y: i32, z: i32) -> Option<usize> {
         let (s, d) = (SIDE as i32, self.depth as i32);
+        // Most are in the tile itself.
+        if (x | y | z) & !(s - 1) == 0 && z < d {
+            return Some(t * self.volume() + ((z * s + y) * s + x) as usize);
+        }
         let (tx, ty) = (x.div_euclid(s), y.div_euclid(s));
         let tz = if self.is_flat() { z } else { z.div_euclid(s) };
         if tx.abs() > 1 || ty.abs() > 1 || tz.abs() > 1 {

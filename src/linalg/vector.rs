@@ -33,18 +33,22 @@ pub trait Real:
 }
 
 impl Real for f64 {
+    #[inline(always)]
     fn from_f64(v: f64) -> Self {
         v
     }
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         self
     }
 }
 
 impl Real for f32 {
+    #[inline(always)]
     fn from_f64(v: f64) -> Self {
         v as f32
     }
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         self as f64
     }

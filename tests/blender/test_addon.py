@@ -709,10 +709,10 @@ class AddOn(unittest.TestCase):
             found = json.loads(answer.stdout) if answer.stdout else {"findings": [{"severity": "error", "message": answer.stderr}]}
             self.assertEqual([f for f in found.get("findings", []) if f["severity"] == "error"], [], kind)
             bpy.ops.wm.save_as_mainfile(filepath=str(FOLDER / f"{kind}.blend"))
-            settings().divisions, bpy.context.scene.frame_end = 28, 4
+            settings().divisions, bpy.context.scene.frame_end = 28, 2
             self.assertEqual(bpy.ops.meniscus.bake(), {"FINISHED"}, (kind, settings().message))
-            # What pours slowly fills a third of such a wide cell in a frame; after three of them there is something to show.
-            self.assertGreaterEqual(len(evaluated(4)[0]), 12, kind)
+            # What pours slowly is a drop or two of 12 vertices after one frame of such wide cells.
+            self.assertGreaterEqual(len(evaluated(2)[0]), 12, kind)
             looks = {"HONEY": "Honey", "CUP": "Water", "SPHERES": "Water", "ICING": "Icing", "LITRE": "Water"}
             self.assertEqual(settings().result.data.materials[0].name, f"Meniscus {looks[kind]}")
 

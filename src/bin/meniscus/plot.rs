@@ -25,6 +25,8 @@ pub struct Plot {
 const SIZE: (usize, usize) = (760, 620);
 /// Left, right, top and bottom margins of a panel.
 const MARGINS: [f64; 4] = [74.0, 20.0, 56.0, 70.0];
+/// With more values than this along the axis, lines are drawn at round ones.
+const MOST_GRIDS: usize = 12;
 const INK: [u8; 3] = [40, 44, 52];
 const GRID: [u8; 3] = [224, 226, 230];
 const COLOURS: [[u8; 3]; 9] = [
@@ -110,20 +112,30 @@ impl Panel {
         let mut grids: Vec<f64> = self.series.iter().flat_map(|s| s.line.iter().map(|p| p.0)).collect();
         grids.sort_by(f64::total_cmp);
         grids.dedup();
+        if grids.len() > MOST_GRIDS {
+            let steps = (axes.x[0].floor() as i32..=axes.x[1] as i32).flat_map(|p| [1, 2, 5].map(|m| (m, p)));
+            grids = steps.map(|(m, p)| f64::from(m) * 10f64.powi(p)).collect();
+            grids.retain(|g| *g > x[0] && *g < x[1]);
+        }
         for n in grids {
             let ends = [axes.pixel((n, y[0])), axes.pixel((n, y[1]))];
             segment(image, ends, 0.6, GRID);
-            let name = format!("{n}");
+            let name = format!("{}", (n * 1e6).round() / 1e6);
             draw_text(image, &name, ends[0][0] - 0.5 * text_width(&name, 13.0), ends[0][1] + 8.0, 13.0, INK);
         }
     }
 
     fn draw_legend(&self, image: &mut Image, left: f64) {
-        let mut x = left + MARGINS[0];
+        let (mut x, mut y) = (left + MARGINS[0], 47.0);
         for (series, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
-            segment(image, [[x, 47.0], [x + 16.0, 47.0]], 1.4, *colour);
-            draw_text(image, &series.name, x + 22.0, 40.0, 13.0, *colour);
-            x += 36.0 + text_width(&series.name, 13.0);
+            let width = 36.0 + text_width(&series.name, 13.0);
+            // What does not fit goes below, over the plot.
+            if x + width > left + SIZE.0 as f64 && x > left + MARGINS[0] {
+                (x, y) = (left + MARGINS[0], y + 18.0);
+            }
+            segment(image, [[x, y], [x + 16.0, y]], 1.4, *colour);
+            draw_text(image, &series.name, x + 22.0, y - 7.0, 13.0, *colour);
+            x += width;
         }
     }
 }

@@ -1,12 +1,13 @@
 //! `meniscus validate`: a simulator against cases whose answers are known.
 
+use super::plot::{Panel, Plot, Series};
 use super::report::validation::{self, Case};
 use super::terminal::say;
 use super::validate_stokes::{self, StokesArgs};
 use clap::Args;
 use meniscus::simulation::validation::{Effort, Figure, cases, run};
 use meniscus::{Cancel, Error, Result};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Clone, Debug)]
 pub struct ValidateArgs {
@@ -49,6 +50,9 @@ pub fn validate(args: &ValidateArgs, stop: &Cancel) -> Result<()> {
             total += 1;
             if args.json { say_json(figure)? } else { say(&table_row(figure)) }
         }
+        if let Some(folder) = &args.stokes.plot {
+            draw(folder, case, &figures)?;
+        }
         done.push(Case { name: case.into(), figures });
     }
     if let Some(out) = &args.report {
@@ -58,6 +62,27 @@ pub fn validate(args: &ValidateArgs, stop: &Cancel) -> Result<()> {
         0 => Ok(()),
         _ => Err(Error::diverged("validate", format!("{missed} of {total} figures miss their gate"))),
     }
+}
+
+/// What the figures of a case were read off, a panel for each pair of axes; rings are what is known of it.
+fn draw(folder: &Path, case: &str, figures: &[Figure]) -> Result<()> {
+    let mut panels: Vec<Panel> = Vec::new();
+    let mut x_name = "";
+    for (figure, curve) in figures.iter().filter_map(|f| Some((f, f.curve.as_ref()?))) {
+        let [x, title] = curve.axes;
+        let series =
+            Series { name: figure.name.clone(), line: curve.measured.clone(), rings: curve.known.clone() };
+        x_name = x;
+        match panels.iter_mut().find(|p| p.title == title) {
+            Some(panel) => panel.series.push(series),
+            None => panels.push(Panel { title: title.into(), series: vec![series] }),
+        }
+    }
+    if panels.is_empty() {
+        return Ok(());
+    }
+    meniscus::io::atomic::create_folder(folder)?;
+    Plot { x_name: x_name.into(), panels }.draw().write_png(&folder.join(format!("{case}.png")))
 }
 
 fn table_row(figure: &Figure) -> String {

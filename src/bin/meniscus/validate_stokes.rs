@@ -34,7 +34,7 @@ pub struct StokesArgs {
     /// stokes: for tables 4.1 and 4.2, areas beside walls and ghost-fluid weights at the surface instead of the published weights
     #[arg(long)]
     pub sharp: bool,
-    /// stokes: draw the errors over the grids into this folder, a PNG a table
+    /// Draw what was measured into this folder, a PNG a case; for stokes the errors over the grids, a PNG a table
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = ".")]
     pub plot: Option<PathBuf>,
     /// stokes: solve the pressure-stress form, which is slow on large grids

@@ -170,6 +170,9 @@ impl Mac {
                 (liquid[p], known[p]) = (phi, 1);
             }
         }
+        for (p, phi) in std::mem::take(&mut self.film_in_walls) {
+            (liquid[p], known[p]) = (phi, 1);
+        }
         continue_into_solids(tiles, liquid, &known, LINEAR_LAYERS, near, band)?;
         redistance_where(tiles, liquid, &known, layers, Order::Second)
     }

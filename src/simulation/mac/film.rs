@@ -10,7 +10,12 @@
 //!     φ ← min(φ, σ),     σ(x) = |x − Σ w x_p / W| − r min(1, W/W₀),     W = Σ w
 //! ```
 //!
-//! W₀ keeps two films that are near each other apart: half-way between them the mean is in the middle, but W is small. Weight
+//! W₀ keeps two films that are near each other apart: half-way between them the mean is in the middle, but W is small.
+//! Inside a wall beside a film φ is σ as well. To continue the distance of something that is one cell thick as a plane would glue
+//! a film to a wall that is a cell away: by two cells of about the same φ the slope is none. With σ a film
+//! touches the walls that are within r of its middle.
+//!
+//! Weight
 //! and stress of a film that is held too thick grow alike, so it moves as a thin one would. Its particles, not its
 //! cells, say what volume it has: [`Mac::film_excess`] is what the volume lock and reports leave out.
 //! Checked by the test below.
@@ -56,21 +61,34 @@ impl Mac {
         self.in_film = tiles.field(false);
         let parts =
             grid.liquid.par_chunks_mut(v).zip(self.in_film.par_chunks_mut(v)).zip(&of_tile).enumerate();
-        parts.for_each(|(t, ((phi, in_film), near))| {
+        let centre = &grid.centre;
+        let in_walls = parts.map(|(t, ((phi, in_film), near))| {
+            let mut in_walls = Vec::new();
             if near.is_empty() {
-                return;
+                return in_walls;
             }
             let sums = sums_of(tiles, t, near.iter().map(|n| &members[*n as usize]));
             for (l, [w, x, y, z, half]) in sums.into_iter().enumerate().filter(|(_, s)| s[0] > 0.0) {
-                let centre = tiles.centre(tiles.cell(t * v + l));
+                let place = t * v + l;
+                let at = tiles.centre(tiles.cell(place));
                 let middle = Vec3::new(x, y, z) / w;
-                let sigma = (centre - middle).norm() - half / w * (w / ENOUGH).min(1.0);
-                let behind = || step.solids.any_thin() && step.solids.path_crosses(&middle, &centre);
+                let sigma = (at - middle).norm() - half / w * (w / ENOUGH).min(1.0);
+                let behind = || step.solids.any_thin() && step.solids.path_crosses(&middle, &at);
                 if sigma < phi[l] && !behind() {
                     (phi[l], in_film[l]) = (sigma, true);
                 }
+                if centre[place] < 0.0 {
+                    in_walls.push((place, sigma));
+                }
             }
+            in_walls
         });
+        let in_walls: Vec<Vec<(usize, f64)>> = in_walls.collect();
+        // Beside what is deep the distance goes on as that of a plane.
+        let (phi, deep) = (&grid.liquid, -SHALLOW * h);
+        let beside = |place: usize| around(tiles, place / v, place % v, 1).filter(|p| centre[*p] >= 0.0);
+        let thin = |(place, _): &(usize, f64)| beside(*place).all(|p| phi[p] > deep);
+        self.film_in_walls = in_walls.into_iter().flatten().filter(thin).collect();
     }
 
     /// The particles of thin liquid that is thick.

@@ -195,6 +195,8 @@ pub struct Mac {
     full: Vec<f64>,
     /// Cells that are liquid because of a film of thick liquid; empty without any.
     in_film: Vec<bool>,
+    /// Cells inside walls beside such films, and their distance.
+    film_in_walls: Vec<(usize, f64)>,
     /// Memory of the pressure solve, kept from step to step.
     multigrid: Multigrid,
     /// Viscosity of the cells of the next state, Pa·s; None if it is too small to matter.
@@ -227,6 +229,7 @@ impl Mac {
             takes_part: Vec::new(),
             full: Vec::new(),
             in_film: Vec::new(),
+            film_in_walls: Vec::new(),
             multigrid: Multigrid::default(),
             mu: None,
             fade: Vec::new(),

@@ -2,7 +2,9 @@
 //!
 //! **Jets.** A jet that meets a plate from a height of H folds if it is plane and its Reynolds number ρDU/μ is below .56 and H/D above
 //! 10; it coils if it is round and these are below 1.2 and above 7.2 [CM81] [Cru88]. Otherwise it spreads evenly. Told by
-//! how far the middle of the jet goes aside at any height above what has piled up.
+//! how fast the foot of the jet sways: the mean velocity across the jet, in shares of that at the inlet, of what is on its way from
+//! the jet into the pile, root mean square over the second half of the time. A straight jet keeps its middle; one that folds throws
+//! its foot to and fro at a good part of its speed. How far it goes aside tells less: folds are as wide as the jet, which is drawn out.
 //!
 //! **Coil.** Honey through a nozzle of 8 mm falls 9 cm and turns steadily. Where its weight and its stiffness balance, it
 //! does so at Ω = (g Q³/(ν a⁸))^¼ up to a factor of order one, with Q the rate and a the radius of the thread above the coil
@@ -19,13 +21,17 @@ use serde_json::{Value, json};
 
 /// Speed of the jets, m/s; they weigh 1 kg/m³.
 const SPEED: f64 = 0.5;
-/// Widths of a jet that its middle must go aside to count as buckled, and that it may without.
-const BUCKLED: f64 = 0.25;
-const STRAIGHT: f64 = 0.1;
-/// A layer of the thread is spread out, as a standard deviation, by less than this share of its width; the inlet by .29 or .35.
-const SLENDER: f64 = 0.3;
+/// Share of its speed with which the foot of a jet must sway to count as buckled, and may without.
+const BUCKLED: f64 = 0.05;
+const STRAIGHT: f64 = 0.02;
+/// Layers a width of the jet.
+const LAYERS: f64 = 4.0;
+/// A layer that holds more than this many times what layers at the inlet hold is piled up.
+const PILED: f64 = 1.3;
+/// The foot is this many layers of the pile and of the jet above it.
+const FOOT: [usize; 2] = [4, 2];
 /// Seconds that each is looked at.
-const SECONDS: f64 = 2.0;
+const SECONDS: f64 = 2.5;
 
 /// One jet.
 struct Jet {
@@ -56,50 +62,58 @@ impl Jet {
             "simulator": {"transfer": "apic"}})
     }
 
-    /// Widths that the jet goes aside at most.
+    /// How fast the foot of the jet sways.
     fn run(&self, cells: f64, cancel: &Cancel) -> Result<Figure> {
         let mut sim = simulation(self.scene(cells), &TriMesh::default())?;
-        let mut aside: Series = Vec::new();
+        let mut sways: Series = Vec::new();
         advance(&mut sim, (24.0 * SECONDS) as usize, cancel, |sim, time| {
-            if let Some((x, _)) = foot(sim, self.width, self.height) {
-                let across = if self.round { x.z } else { 0.0 };
-                aside.push((time, x.x.hypot(across) / self.width));
+            if let Some(foot) = Foot::of(sim, self.width, self.height) {
+                sways.push((time, foot.velocity.x.hypot(foot.velocity.z) / SPEED));
             }
         })?;
-        let most = aside.iter().fold(0.0, |m: f64, (_, x)| m.max(*x));
-        let figure = match self.buckles {
-            true => Figure::new(self.name, most.min(1.0), 1.0, 1.0 - BUCKLED),
-            false => Figure::new(self.name, most, 0.0, STRAIGHT),
+        let late: Vec<f64> = sways.iter().filter(|s| s.0 > 0.5 * SECONDS).map(|s| s.1 * s.1).collect();
+        let value = (late.iter().sum::<f64>() / late.len() as f64).sqrt();
+        let (gate, figure) = match self.buckles {
+            true => (BUCKLED, Figure::new(self.name, value.min(1.0), 1.0, 1.0 - BUCKLED)),
+            false => (STRAIGHT, Figure::new(self.name, value, 0.0, STRAIGHT)),
         };
-        let gate = if self.buckles { BUCKLED } else { STRAIGHT };
-        let gate = vec![(0.0, gate), (SECONDS, gate)];
-        Ok(figure.with_curve(["time, s", "widths aside"], aside, gate))
+        let gate = vec![(0.5 * SECONDS, gate), (SECONDS, gate)];
+        Ok(figure.with_curve(["time, s", "speed of the foot aside, shares of the jet's"], sways, gate))
     }
 }
 
-/// Where the thread of a jet is furthest aside, and how fast the liquid moves there: the mean of a layer of a quarter of the
-/// jet's width in which liquid is less spread out than in the inlet, as it is not where it piles up.
-fn foot(sim: &Simulation, width: f64, height: f64) -> Option<(Vec3, Vec3)> {
-    let (p, layer) = (sim.particles(), 0.25 * width);
-    let count = (0.9 * height / layer) as usize;
-    // Volume, its moments along x and z, its momentum, and the mean square of the way from the axis.
-    let mut sums = vec![(0.0, Vec3::zeros(), Vec3::zeros(), 0.0); count];
-    for i in 0..p.len() {
-        let (x, volume) = (p.position[i], f64::from(p.volume[i]));
-        if let Some(sum) = sums.get_mut((x.y.max(0.0) / layer) as usize) {
-            sum.0 += volume;
-            sum.1 += x * volume;
-            sum.2 += p.velocity[i] * volume;
-            sum.3 += (x.x * x.x + x.z * x.z) * volume;
+/// Where a jet becomes a pile.
+struct Foot {
+    /// Mean velocity of what is there, m/s.
+    velocity: Vec3,
+    /// Section of the jet above it, m².
+    section: f64,
+}
+
+impl Foot {
+    /// The foot of a jet of some width that comes from some height; None as long as there is none.
+    fn of(sim: &Simulation, width: f64, height: f64) -> Option<Self> {
+        let (p, layer) = (sim.particles(), width / LAYERS);
+        // Volume and momentum of layers from the plate up to near the inlet.
+        let mut sums = vec![(0.0, Vec3::zeros()); (0.9 * height / layer) as usize];
+        for ((x, v), volume) in p.position.iter().zip(&p.velocity).zip(&p.volume) {
+            if let Some(sum) = sums.get_mut((x.y.max(0.0) / layer) as usize) {
+                *sum = (sum.0 + f64::from(*volume), sum.1 + v * f64::from(*volume));
+            }
         }
+        let whole = 0.5 * sums.iter().rev().take(2).map(|s| s.0).sum::<f64>();
+        let of_jet = |s: &(f64, Vec3)| s.0 > 0.0 && s.0 < PILED * whole;
+        let low = sums.len() - sums.iter().rev().take_while(|s| of_jet(s)).count();
+        let [pile, jet] = [low.saturating_sub(FOOT[0])..low, low..(low + FOOT[1]).min(sums.len())];
+        if sums[..low].iter().all(|s| s.0 == 0.0) || jet.is_empty() {
+            return None;
+        }
+        let of = |range: std::ops::Range<usize>| {
+            sums[range].iter().fold((0.0, Vec3::zeros()), |m, s| (m.0 + s.0, m.1 + s.1))
+        };
+        let (volume, momentum) = of(pile.start..jet.end);
+        Some(Self { velocity: momentum / volume, section: of(jet.clone()).0 / (jet.len() as f64 * layer) })
     }
-    let thread = |(volume, x, v, square): (f64, Vec3, Vec3, f64)| {
-        let middle = x / volume;
-        let spread = square / volume - middle.x * middle.x - middle.z * middle.z;
-        (volume > 0.0 && spread < (SLENDER * width).powi(2)).then(|| (middle, v / volume))
-    };
-    let aside = |x: &Vec3| x.x.hypot(x.z);
-    sums.into_iter().filter_map(thread).max_by(|a, b| aside(&a.0).total_cmp(&aside(&b.0)))
 }
 
 /// Round and plane jets on both sides of the onset of buckling.
@@ -112,20 +126,28 @@ pub fn jets(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
         round,
         buckles,
     };
-    // Reynolds numbers .4 and 2 at H/D = 11.7; .13 at H/D = 8.75 and 4.
+    // Reynolds numbers .4 and 2 at H/D = 11.7, and .4 at 5; .13 at H/D = 8.75 and 4, and 2 at 8.75. Those that buckle are
+    // the jets of [Bat10].
     let all = [
         jet("plane-jet-folds", [0.7, 0.06, 0.075], false, true),
         jet("plane-jet-too-fast", [0.7, 0.06, 0.015], false, false),
+        jet("plane-jet-too-low", [0.3, 0.06, 0.075], false, false),
         jet("round-jet-coils", [0.7, 0.08, 0.3], true, true),
+        jet("round-jet-too-fast", [0.7, 0.08, 0.02], true, false),
         jet("round-jet-too-low", [0.32, 0.08, 0.3], true, false),
     ];
-    let cells = |jet: &Jet| if jet.round { effort.pick(6.0, 4.0) } else { effort.pick(12.0, 8.0) };
+    // The low round jet sways by .14, .06 and .01 at four, six and eight cells a width: it is straight where it is resolved.
+    let cells = |jet: &Jet| match (jet.round, jet.buckles) {
+        (true, true) => effort.pick(6.0, 4.0),
+        (true, false) => effort.pick(10.0, 8.0),
+        (false, _) => effort.pick(12.0, 8.0),
+    };
     all.iter().map(|jet| jet.run(cells(jet), cancel)).collect()
 }
 
 /// A thread of honey that coils.
 pub fn coil(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
-    let (cell, fps, seconds) = (effort.pick(0.00133, 0.002), 96.0, effort.pick(2.0, 1.5));
+    let (cell, fps, seconds) = (effort.pick(0.00133, 0.002), 96.0, 1.0);
     let (radius, speed, height, viscosity, density) = (0.004, 0.1, 0.09, 10.0, 1420.0);
     let scene = json!({"meniscus": 1, "frames": [1, 1 + (fps * seconds) as i64], "fps": fps, "resolution": {"cell": cell},
         "domain": {"min": [-0.032, 0, -0.032], "max": [0.032, height + 0.006, 0.032], "wall": "stick",
@@ -136,43 +158,45 @@ pub fn coil(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
         "simulator": {"transfer": "apic"}});
     let mut sim = simulation(scene, &TriMesh::default())?;
     let mut given: Series = Vec::new();
-    let (mut turned, mut fall, mut last): (Series, Series, Option<f64>) = (Vec::new(), Vec::new(), None);
+    let (mut turned, mut sections, mut last): (Series, Series, Option<f64>) = (Vec::new(), Vec::new(), None);
     advance(&mut sim, (fps * seconds) as usize, cancel, |sim, time| {
-        let Some((x, v)) = foot(sim, 2.0 * radius, height) else { return };
-        let angle = elementary::atan2(x.z, x.x);
+        let Some(Foot { velocity, section }) = Foot::of(sim, 2.0 * radius, height) else { return };
+        let angle = elementary::atan2(velocity.z, velocity.x);
         let before = turned.last().map_or(0.0, |t| t.1);
         let tau = 2.0 * std::f64::consts::PI;
         let by = last.map_or(0.0, |a| angle - a - ((angle - a) / tau).round() * tau);
         turned.push((time, before + by));
-        fall.push((time, -v.y));
+        sections.push((time, section));
         given.push((time, 1e-3 * sim.report().litres_expected));
         last = Some(angle);
     })?;
-    // The first half is the start; the rest is looked at in two parts.
-    let rate = |from: f64, to: f64| {
-        let at = |share: f64| turned[((turned.len() - 1) as f64 * share) as usize];
-        let ((t0, a0), (t1, a1)) = (at(from), at(to));
-        (a1 - a0) / (t1 - t0)
-    };
-    if turned.len() < 8 {
+    // It has begun to turn before half of the time is over, and the pile is still low at its end; what is between is looked at in
+    // two parts.
+    let from = |share: f64| turned.iter().position(|t| t.0 >= share * seconds).unwrap_or(0);
+    let [begin, middle, end] = [from(0.45), from(0.725), turned.len().saturating_sub(1)];
+    if begin >= middle || middle >= end {
         return Ok(vec![Figure::new("coil-steady", f64::NAN, 1.0, 0.25)]);
     }
-    let [early, late] = [rate(0.5, 0.75), rate(0.75, 1.0)];
+    let slope =
+        |series: &Series, a: usize, b: usize| (series[b].1 - series[a].1) / (series[b].0 - series[a].0);
+    let [early, late] = [slope(&turned, begin, middle), slope(&turned, middle, end)];
     let pi = std::f64::consts::PI;
-    let rest = &fall[fall.len() / 2..];
-    let falls = rest.iter().map(|f| f.1).sum::<f64>() / rest.len() as f64;
+    let rest = &sections[begin..];
+    let section = rest.iter().map(|s| s.1).sum::<f64>() / rest.len() as f64;
     // What the nozzle gives: the weight of the thread draws more out of it than its speed says.
-    let (some, all) = (given[given.len() / 2], given[given.len() - 1]);
-    let flow = (all.1 - some.1) / (all.0 - some.0);
-    let (thread, nu) = ((flow / (pi * falls)).sqrt(), viscosity / density);
+    let flow = slope(&given, begin, end);
+    let (thread, nu) = ((section / pi).sqrt(), viscosity / density);
     let known = (GRAVITY * flow.powi(3) / (nu * thread.powi(8))).sqrt().sqrt();
-    let turning = (0.5 * (early + late)).abs();
-    let axes = ["time, s", "angle turned, rad"];
-    let end = turned.last().map_or(0.0, |t| t.0);
-    let start = turned[turned.len() / 2];
-    let line = vec![start, (end, start.1 + known.copysign(early + late) * (end - start.0))];
+    let turning = slope(&turned, begin, end).abs();
+    let (axes, start, stop) = (["time, s", "angle turned, rad"], turned[begin], turned[end].0);
+    let line = vec![start, (stop, start.1 + known.copysign(early + late) * (stop - start.0))];
     Ok(vec![
-        Figure::new("coil-steady", late / early, 1.0, 0.25).with_curve(axes, turned.clone(), line),
-        Figure::new("coil-octaves-off", elementary::log(turning / known) / std::f64::consts::LN_2, 0.0, 1.0),
+        Figure::new("coil-steady", late / early, 1.0, 0.25).with_curve(axes, turned, line),
+        Figure::new(
+            "coil-turns-a-second",
+            turning / (2.0 * pi),
+            known / (2.0 * pi),
+            0.5 * known / (2.0 * pi),
+        ),
     ])
 }

@@ -141,7 +141,7 @@ fn about(simulator: &str, case: &str) -> Option<&'static str> {
         }
         "jets" => {
             "Published: plane jets fold below a Reynolds number of .56 and above ten widths of height, round ones coil below \
-             1.2 and above 7.2 widths [CM81] [Cru88]; the widths that a jet goes aside."
+             1.2 and above 7.2 widths [CM81] [Cru88]; how fast the foot of a jet sways, in shares of its speed."
         }
         "coil" => {
             "Published: where weight and stiffness balance, a thread turns at (g Q³/(ν a⁸))^¼ up to a factor of order one [Rib04]."

@@ -36,7 +36,7 @@ impl Given<'_> {
             c[axis2] += by2;
             c
         };
-        let weight = |c: [i32; 3]| tiles.locate(c).map_or_else(Default::default, |p| w.weight[p]);
+        let weight = |c: [i32; 3]| tiles.locate(c).map_or_else(Default::default, |p| *w.weight(p));
         let mine = weight(own);
         let below = at(a, -1, a, 0);
         let before = weight(below);

@@ -34,6 +34,7 @@ mod near;
 mod rigid;
 mod rows;
 mod shares;
+mod states;
 mod stress;
 mod weights;
 
@@ -51,6 +52,7 @@ use rigid::Rigid;
 pub use rows::Face;
 use rows::Rows;
 use shares::Shares;
+use std::sync::Arc;
 pub(super) use weights::Press;
 use weights::{Units, Weights};
 
@@ -61,8 +63,8 @@ const PATIENCE: usize = 150;
 /// shortest waves of the grid, less than the exchange with the particles does.
 pub const NEGLIGIBLE: f64 = 1e-3;
 
-/// μΔt/(ρh²) from which rigid motions are solved for beside the cycle.
-const STIFF: f64 = 30.0;
+/// μΔt/(ρh²) from which rigid motions are solved for beside the cycle. Below, that saves less than it costs.
+const STIFF: f64 = 100.0;
 
 /// What one viscous step is given besides the grid.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +89,7 @@ pub struct ViscousSystem {
     shares: Shares,
     mu: Vec<f32>,
     units: Units,
-    rows: Rows,
+    rows: Arc<Rows>,
     rhs: Vec<f64>,
     start: Vec<f64>,
 }
@@ -150,12 +152,12 @@ impl ViscousSystem {
         let start: Vec<f64> = rows.faces.par_iter().map(velocity).collect();
         let of = |row: usize| {
             let f = rows.faces[row];
-            let mass = weights.weight[f.place as usize].mass[f.axis as usize] as f64;
+            let mass = weights.weight(f.place as usize).mass[f.axis as usize] as f64;
             let lost = if rest || !rows.walled[row] { 0.0 } else { given.pull(f) };
             mass * start[row] - lost
         };
         let rhs = (0..rows.len()).into_par_iter().map(of).collect();
-        Ok(Self { weights, shares, mu, units, rows, rhs, start })
+        Ok(Self { weights, shares, mu, units, rows: Arc::new(rows), rhs, start })
     }
 
     /// The unknowns, in the order of all vectors.
@@ -174,14 +176,14 @@ impl ViscousSystem {
 
     /// Mass of each unknown, in cells of liquid.
     pub fn masses(&self) -> Vec<f64> {
-        let mass = |f: &Face| self.weights.weight[f.place as usize].mass[f.axis as usize] as f64;
+        let mass = |f: &Face| self.weights.weight(f.place as usize).mass[f.axis as usize] as f64;
         self.rows.faces.iter().map(mass).collect()
     }
 
     /// Mass of one unknown, in cells of liquid.
     pub(in crate::solver::mac) fn mass(&self, row: usize) -> f64 {
         let f = self.rows.faces[row];
-        self.weights.weight[f.place as usize].mass[f.axis as usize] as f64
+        self.weights.weight(f.place as usize).mass[f.axis as usize] as f64
     }
 
     pub(in crate::solver::mac) fn diagonal(&self) -> &[f64] {
@@ -199,7 +201,7 @@ impl ViscousSystem {
 
     /// The matrix as it is applied.
     pub(in crate::solver::mac) fn operator(&self) -> &impl LinearOperator {
-        &self.rows
+        &*self.rows
     }
 
     /// The row of the lower face of a cell; [`crate::grid::NONE`] if it is no unknown.
@@ -253,7 +255,7 @@ impl ViscousSystem {
     pub(in crate::solver::mac) fn pressed(&self, press: Press) -> Result<Self> {
         let mut made = self.clone();
         made.weights.press = press;
-        made.rows = Rows::new(&made.weights)?;
+        made.rows = Arc::new(Rows::new(&made.weights)?);
         Ok(made)
     }
 
@@ -275,14 +277,14 @@ impl ViscousSystem {
         cancel.check()?;
         let mut x = self.start.clone();
         let params = KrylovParams { tolerance, max_iterations: PATIENCE, ..KrylovParams::default() };
-        let mut info = cg(&self.rows, &mut cycle, &self.rhs, &mut x, &params, cancel)?;
+        let mut info = cg(&*self.rows, &mut cycle, &self.rhs, &mut x, &params, cancel)?;
         let fell_back = !info.converged();
         if fell_back {
             let matrix = self.assemble()?;
             let (width, motions) = self.rigid_motions();
             let mut amg = Amg::with_near_null(&matrix, width, &motions, &AmgParams::default())?;
             let params = KrylovParams { tolerance, ..KrylovParams::default() };
-            info = cg(&self.rows, &mut amg, &self.rhs, &mut x, &params, cancel)?;
+            info = cg(&*self.rows, &mut amg, &self.rhs, &mut x, &params, cancel)?;
         }
         let rigid = cycle.rigid.as_ref().map_or(0, Rigid::bytes);
         let bytes = self.rows.bytes() + cycle.cycle.bytes() + rigid;

@@ -17,6 +17,11 @@ impl<T: Copy + Default> Near<T> {
         self.0[(((z + 1) * 10 + y + 1) * 10 + x + 1) as usize]
     }
 
+    /// What a function makes of the values of another.
+    pub(super) fn set<S>(&mut self, from: &Near<S>, of: impl Fn(&S) -> T) {
+        self.0.iter_mut().zip(&from.0).for_each(|(to, from)| *to = of(from));
+    }
+
     /// Whether some value passes the test.
     pub(super) fn any(&self, test: impl FnMut(&T) -> bool) -> bool {
         self.0.iter().any(test)

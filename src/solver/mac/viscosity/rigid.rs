@@ -33,8 +33,8 @@ pub(super) struct Rigid {
     /// The piece of each row; [`NONE`] if it has none.
     piece: Vec<u32>,
     /// R and A R, row by row.
-    motion: Vec<f64>,
-    push: Vec<f64>,
+    motion: Vec<Six>,
+    push: Vec<Six>,
     factors: Vec<DenseLdlt>,
 }
 
@@ -46,22 +46,24 @@ impl Rigid {
             return None;
         }
         let n = rows.len();
-        let mut push = vec![0.0; n * width];
+        let six = |row: usize| std::array::from_fn(|k| if k < width { motion[row * width + k] } else { 0.0 });
+        let motion: Vec<Six> = (0..n).map(six).collect();
+        let mut push = vec![[0.0; 6]; n];
         let (mut r, mut ar) = (vec![0.0; n], vec![0.0; n]);
         for k in 0..width {
-            r.iter_mut().enumerate().for_each(|(row, r)| *r = motion[row * width + k]);
+            r.iter_mut().zip(&motion).for_each(|(r, m)| *r = m[k]);
             rows.apply(&r, &mut ar);
-            ar.iter().enumerate().for_each(|(row, ar)| push[row * width + k] = *ar);
+            push.iter_mut().zip(&ar).for_each(|(p, ar)| p[k] = *ar);
         }
         let mut energy = vec![vec![0.0; width * width]; count];
         let mut inertia = vec![[0.0; 6]; count];
         let (mut shear, mut faces) = (vec![0.0; count], vec![0.0; count]);
         for row in (0..n).filter(|row| piece[*row] != NONE) {
-            let (p, at) = (piece[row] as usize, row * width);
+            let (p, motion, push) = (piece[row] as usize, &motion[row], &push[row]);
             for j in 0..width {
-                inertia[p][j] += mass[row] * motion[at + j] * motion[at + j];
+                inertia[p][j] += mass[row] * motion[j] * motion[j];
                 for k in 0..width {
-                    energy[p][j * width + k] += motion[at + j] * push[at + k];
+                    energy[p][j * width + k] += motion[j] * push[k];
                 }
             }
             shear[p] += rows.diagonal[row];
@@ -88,28 +90,30 @@ impl Rigid {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.piece.len() * (4 + 16 * self.width)
+        self.piece.len() * (4 + 2 * size_of::<Six>())
     }
 
     /// E⁻¹ of the products of the columns of R or A R with a vector, for each piece.
-    fn measure(&self, columns: &[f64], r: &[f64]) -> Vec<Six> {
-        let width = self.width;
+    fn measure(&self, columns: &[Six], r: &[f64]) -> Vec<Six> {
         let of_chunk = |c: usize| {
+            let rows = c * CHUNK..((c + 1) * CHUNK).min(r.len());
             let mut sums: Vec<(u32, Six)> = Vec::new();
-            for row in c * CHUNK..((c + 1) * CHUNK).min(r.len()) {
-                let piece = self.piece[row];
-                if piece == NONE {
+            let mut at = 0;
+            for ((piece, column), r) in
+                self.piece[rows.clone()].iter().zip(&columns[rows.clone()]).zip(&r[rows])
+            {
+                if *piece == NONE {
                     continue;
                 }
-                let at = match sums.iter().position(|(p, _)| *p == piece) {
-                    Some(at) => at,
-                    None => {
-                        sums.push((piece, [0.0; 6]));
-                        sums.len() - 1
+                // Rows of a piece follow each other.
+                if sums.get(at).is_none_or(|s| s.0 != *piece) {
+                    at = sums.iter().position(|(p, _)| p == piece).unwrap_or(sums.len());
+                    if at == sums.len() {
+                        sums.push((*piece, [0.0; 6]));
                     }
-                };
-                let column = &columns[row * width..(row + 1) * width];
-                sums[at].1.iter_mut().zip(column).for_each(|(s, m)| *s += m * r[row]);
+                }
+                let sum = &mut sums[at].1;
+                (0..6).for_each(|k| sum[k] += column[k] * r);
             }
             sums
         };
@@ -119,17 +123,16 @@ impl Rigid {
         for (piece, sum) in parts.iter().flatten() {
             all[*piece as usize].iter_mut().zip(sum).for_each(|(a, s)| *a += s);
         }
-        self.factors.iter().zip(&mut all).for_each(|(f, s)| f.solve(&mut s[..width]));
+        self.factors.iter().zip(&mut all).for_each(|(f, s)| f.solve(&mut s[..self.width]));
         all
     }
 
     /// x ← x + sign times the columns of R or A R times what belongs to each piece.
-    fn add(&self, columns: &[f64], sign: f64, amounts: &[Six], x: &mut [f64]) {
-        let width = self.width;
-        x.par_iter_mut().enumerate().with_min_len(CHUNK).for_each(|(row, x)| {
-            if let Some(amount) = amounts.get(self.piece[row] as usize) {
-                let column = &columns[row * width..(row + 1) * width];
-                *x += sign * column.iter().zip(amount).map(|(m, a)| m * a).sum::<f64>();
+    fn add(&self, columns: &[Six], sign: f64, amounts: &[Six], x: &mut [f64]) {
+        let rows = x.par_iter_mut().zip(&self.piece).zip(columns).with_min_len(CHUNK);
+        rows.for_each(|((x, piece), column)| {
+            if let Some(amount) = amounts.get(*piece as usize) {
+                *x += sign * (0..6).map(|k| column[k] * amount[k]).sum::<f64>();
             }
         });
     }
@@ -141,7 +144,8 @@ impl Rigid {
         self.add(&self.push, -1.0, &moved, &mut rest);
         cycle.apply(&rest, z);
         let back = self.measure(&self.push, z);
-        self.add(&self.motion, -1.0, &back, z);
-        self.add(&self.motion, 1.0, &moved, z);
+        let gain: Vec<Six> =
+            moved.iter().zip(&back).map(|(m, b)| std::array::from_fn(|k| m[k] - b[k])).collect();
+        self.add(&self.motion, 1.0, &gain, z);
     }
 }

@@ -17,6 +17,9 @@
 //! so an unknown meets six of its own kind and four of either other kind. Rows are sorted by colour: the
 //! three components, each red or black like a chessboard. Rows of one colour do not meet, and can be
 //! relaxed at once.
+//!
+//! A row is read without bounds checks, which take as long as the sums themselves: the numbers of its neighbours are
+//! those of rows.
 
 use super::weights::{STUCK, UNKNOWN, Weights, others};
 use crate::error::{Error, Result};
@@ -74,7 +77,7 @@ pub(super) fn star(w: &Weights, face: Face) -> ([Arm; ARMS], f64) {
         tiles.near(t, c[0], c[1], c[2])
     };
     let mut arms = [Arm::default(); ARMS];
-    let own = &w.weight[place];
+    let own = w.weight(place);
     let mut diagonal = own.mass[a] as f64;
     let mut next = 0;
     let mut add = |weight: f32, axis: usize, place: Option<usize>| {
@@ -92,7 +95,7 @@ pub(super) fn star(w: &Weights, face: Face) -> ([Arm; ARMS], f64) {
     let (g_up, g_low, mine) = (gamma(Some(place)), gamma(below), open(Some(place), a));
     let press = |gamma: f32, p: Option<usize>, axis: usize| gamma * (mine * open(p, axis));
     diagonal += ((g_up + g_low) * mine * mine) as f64;
-    let (up, low) = (2.0 * own.centre[a], below.map_or(0.0, |p| 2.0 * w.weight[p].centre[a]));
+    let (up, low) = (2.0 * own.centre[a], below.map_or(0.0, |p| 2.0 * w.weight(p).centre[a]));
     diagonal += up as f64 + low as f64;
     add(-up - press(g_up, ahead, a), a, ahead);
     add(-low - press(g_low, below, a), a, below);
@@ -101,12 +104,12 @@ pub(super) fn star(w: &Weights, face: Face) -> ([Arm; ARMS], f64) {
         let uu = if others(c)[0] == a { 0 } else { 2 };
         let e = own.edge[c];
         diagonal += e[uu] as f64;
-        let (x_up, x_low) = (own.cross[c], below.map_or(0.0, |p| w.weight[p].cross[c]));
+        let (x_up, x_low) = (own.cross[c], below.map_or(0.0, |p| w.weight(p).cross[c]));
         let (above, beyond) = (at(&[(b, 1)]), at(&[(b, 1), (a, -1)]));
         add(-e[uu], a, at(&[(b, -1)]));
         add(e[1] + x_up + press(g_up, Some(place), b), b, Some(place));
         add(-e[1] - x_low - press(g_low, below, b), b, below);
-        let e = above.map_or([0.0; 3], |p| w.weight[p].edge[c]);
+        let e = above.map_or([0.0; 3], |p| w.weight(p).edge[c]);
         diagonal += e[uu] as f64;
         add(-e[uu], a, above);
         add(-e[1] - x_up - press(g_up, above, b), b, above);
@@ -161,7 +164,9 @@ impl Rows {
     #[inline(always)]
     pub(super) fn pull<T: Real>(&self, row: usize, x: &[T]) -> T {
         let (c, w) = (&self.columns[row], &self.arms[row]);
-        let term = |k: usize| T::from_f64(w[k] as f64) * x[c[k] as usize];
+        assert!(x.len() == self.columns.len(), "vector and matrix sizes differ");
+        // SAFETY: every column is the number of a row, as `new` gave it and nothing changes it, and x has a value for each.
+        let term = |k: usize| T::from_f64(w[k] as f64) * *unsafe { x.get_unchecked(c[k] as usize) };
         let mut sum = [T::default(); 2];
         for k in 0..ARMS / 2 {
             sum[0] += term(2 * k);

@@ -21,7 +21,7 @@
 use super::near::Near;
 use crate::field::Solids;
 use crate::geometry::fraction;
-use crate::grid::{Halo, Tiles};
+use crate::grid::{Halo, NONE, SIDE, Tiles};
 use crate::math::Vec3;
 use crate::solver::mac::grid::{MacGrid, REACH_CELLS, each_cell};
 use rayon::prelude::*;
@@ -160,6 +160,35 @@ pub(super) fn step(mut cell: [isize; 3], axis: usize, by: isize) -> [isize; 3] {
     cell
 }
 
+/// The tiles of a finer level that a tile covers.
+pub(super) struct Finer {
+    tiles: [u32; 8],
+    volume: usize,
+    flat: bool,
+}
+
+impl Finer {
+    /// What the coarse tile with these coordinates covers.
+    pub(super) fn new(fine: &Tiles, [x, y, z]: [i32; 3]) -> Self {
+        let flat = fine.is_flat();
+        let of = |n: usize| {
+            let up = |a: usize| (n >> a & 1) as i32;
+            let z = if flat { z } else { 2 * z + up(2) };
+            fine.find(&[2 * x + up(0), 2 * y + up(1), z])
+        };
+        Self { tiles: std::array::from_fn(of), volume: fine.volume(), flat }
+    }
+
+    /// The place of eighth `e` of a coarse cell, if its tile exists; bits 0, 1, 2 are the upper halves along x, y, z.
+    #[inline]
+    pub(super) fn place(&self, cell: [isize; 3], e: usize) -> Option<usize> {
+        let at = |a: usize| if self.flat && a == 2 { 0 } else { 2 * cell[a] as usize + (e >> a & 1) };
+        let tile = self.tiles[at(0) / SIDE + 2 * (at(1) / SIDE) + 4 * (at(2) / SIDE)];
+        let local = (at(2) % SIDE * SIDE + at(1) % SIDE) * SIDE + at(0) % SIDE;
+        (tile != NONE).then(|| tile as usize * self.volume + local)
+    }
+}
+
 /// The tiles and shares of the next coarser level, whose eighths are the cells of this one, and the mean
 /// of a quantity over the liquid in each coarse cell.
 pub(super) fn coarsen(tiles: &Tiles, shares: &Shares, of: &[f32]) -> (Tiles, Shares, Vec<f32>) {
@@ -182,13 +211,10 @@ pub(super) fn coarsen(tiles: &Tiles, shares: &Shares, of: &[f32]) -> (Tiles, Sha
     let mut mean = coarse.field(0.0f32);
     let parts = made.eighths.par_chunks_mut(v).zip(made.whole.par_chunks_mut(v)).zip(mean.par_chunks_mut(v));
     parts.enumerate().for_each(|(t, ((eighths, whole), mean))| {
-        let base = coarse.base(t);
-        each_cell(tiles.depth(), |l, [i, j, k]| {
-            let at = [base[0] + i as i32, base[1] + j as i32, base[2] + k as i32];
+        let below = Finer::new(tiles, coarse.coords()[t]);
+        each_cell(tiles.depth(), |l, at| {
             for e in 0..if flat { 4 } else { 8 } {
-                let up = |a: usize| (e >> a & 1) as i32;
-                let z = if flat { at[2] } else { 2 * at[2] + up(2) };
-                let Some(p) = tiles.locate([2 * at[0] + up(0), 2 * at[1] + up(1), z]) else { continue };
+                let Some(p) = below.place(at, e) else { continue };
                 let share = shares.eighths[p].iter().sum::<f32>() / 8.0;
                 eighths[l][e] = share;
                 if flat {

@@ -30,7 +30,7 @@ pub(super) fn apply(w: &Weights, u: &[Vec<f64>; 3]) -> [Vec<f64>; 3] {
     stress.par_chunks_mut(v).enumerate().for_each_init(Near::<[f64; 3]>::default, |u, (t, out)| {
         u.load(tiles, &moving, t);
         each_cell(tiles.depth(), |l, cell| {
-            let weight = &w.weight[t * v + l];
+            let weight = w.weight(t * v + l);
             let strain: [f64; 3] = std::array::from_fn(|a| match a < tiles.axes() {
                 true => u.get(step(cell, a, 1))[a] - u.get(cell)[a],
                 false => 0.0,
@@ -54,7 +54,7 @@ pub(super) fn apply(w: &Weights, u: &[Vec<f64>; 3]) -> [Vec<f64>; 3] {
         s.load(tiles, &stress, t);
         each_cell(tiles.depth(), |l, cell| {
             for a in (0..tiles.axes()).filter(|a| w.state[t * v + l][*a] == UNKNOWN) {
-                let mut sum = w.weight[t * v + l].mass[a] as f64 * moving[t * v + l][a];
+                let mut sum = w.weight(t * v + l).mass[a] as f64 * moving[t * v + l][a];
                 sum += s.get(step(cell, a, -1)).centre[a] - s.get(cell).centre[a];
                 for b in (0..tiles.axes()).filter(|b| *b != a) {
                     let c = 3 - a - b;

@@ -40,10 +40,10 @@
 
 use super::Held;
 use super::near::Near;
-use super::shares::{Shares, Sliding, of_face, step};
-use crate::field::{Solids, face_offset};
-use crate::grid::{Halo, Tiles};
-use crate::math::Vec3;
+use super::shares::{Finer, Shares, of_face, step};
+use super::states::{face_distances, grid_states, near_liquid};
+use crate::field::Solids;
+use crate::grid::Tiles;
 use crate::solver::mac::grid::{MacGrid, REACH_CELLS, each_cell};
 use rayon::prelude::*;
 
@@ -57,13 +57,9 @@ pub(super) const STUCK: u8 = 2;
 pub(super) const HELD: u8 = 3;
 
 /// Less liquid than this share of a cell weighs nothing.
-const LEAST_SHARE: f32 = 1e-5;
+pub(super) const LEAST_SHARE: f32 = 1e-5;
 /// θ is at least this: a wall may seem a twentieth of a cell further away than it is.
 const LEAST_THETA: f32 = 0.05;
-/// A wall whose normal has this component along an axis lies along the grid. Round walls must not count where they
-/// happen to: liquid that slides would hang on a few faces.
-const STRAIGHT: f64 = 0.9999;
-
 /// The weights that a cell owns: of its lower faces, its centre, and the edges at its lower corner.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Weight {
@@ -77,11 +73,15 @@ pub(super) struct Weight {
     pub(super) edge: [[f32; 3]; 3],
 }
 
+const NOTHING: Weight =
+    Weight { mass: [0.0; 3], centre: [0.0; 3], cross: [0.0; 3], cut: 0.0, edge: [[0.0; 3]; 3] };
+
 /// The weights of one level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Weights {
     pub(super) tiles: Tiles,
-    pub(super) weight: Vec<Weight>,
+    /// Those of the cells of each tile; empty where no liquid is near.
+    of_tiles: Vec<Vec<Weight>>,
     pub(super) state: Vec<[u8; 3]>,
     /// Distance of the lower faces to solids, in cells; empty where there are none.
     pub(super) wall: Vec<[f32; 3]>,
@@ -145,8 +145,9 @@ impl Weights {
         held: Option<&Held>,
         coupled: bool,
     ) -> Self {
-        let wall = face_distances(grid);
-        let mut state = grid_states(grid, solids, shares, &wall, coupled);
+        let near = near_liquid(&grid.tiles, shares);
+        let wall = face_distances(grid, &near);
+        let mut state = grid_states(grid, solids, shares, &wall, &near, coupled);
         if let Some(held) = held {
             state.par_iter_mut().enumerate().for_each(|(p, state)| {
                 for (axis, state) in state.iter_mut().enumerate() {
@@ -161,15 +162,11 @@ impl Weights {
     /// from the wall, so that the wall stays where it is and the coarse liquid hangs on no more of it than
     /// the fine one does. A face in a solid is given if one of the four is; one that a thin wall crosses as well.
     pub(super) fn coarser(&self, tiles: Tiles, shares: &Shares, mu: &[f32], units: Units) -> Self {
-        let flat = tiles.is_flat();
-        let middle = |cell: [i32; 3], axis: usize| {
+        let middle = |below: &Finer, cell: [isize; 3], axis: usize| {
             let (mut distance, mut count, mut given, mut thin) = (0.0f32, 0.0f32, false, false);
             for n in 0..4 {
-                let mut at = [2 * cell[0], 2 * cell[1], if flat { cell[2] } else { 2 * cell[2] }];
                 let [b, c] = others(axis);
-                at[b] += if flat && b == 2 { 0 } else { n & 1 };
-                at[c] += if flat && c == 2 { 0 } else { n >> 1 };
-                let Some(p) = self.tiles.locate(at) else { continue };
+                let Some(p) = below.place(cell, (n & 1) << b | (n >> 1) << c) else { continue };
                 let (stuck, wall) = (self.state[p][axis] >= STUCK, self.wall[p][axis]);
                 distance += wall;
                 count += 1.0;
@@ -185,14 +182,13 @@ impl Weights {
         let parts = state.par_chunks_mut(v).zip(wall.par_chunks_mut(v)).enumerate();
         parts.for_each_init(Near::default, |near, (t, (state, wall))| {
             near.load(&tiles, &shares.eighths, t);
-            let base = tiles.base(t);
-            each_cell(tiles.depth(), |l, at @ [i, j, k]| {
-                let cell = [base[0] + i as i32, base[1] + j as i32, base[2] + k as i32];
+            let below = Finer::new(&self.tiles, tiles.coords()[t]);
+            each_cell(tiles.depth(), |l, cell| {
                 for axis in 0..tiles.axes() {
-                    let (distance, given) = middle(cell, axis);
+                    let (distance, given) = middle(&below, cell, axis);
                     wall[l][axis] = distance;
                     state[l][axis] =
-                        if given { STUCK } else { (of_face(near, at, axis) > LEAST_SHARE) as u8 };
+                        if given { STUCK } else { (of_face(near, cell, axis) > LEAST_SHARE) as u8 };
                 }
             });
         });
@@ -209,14 +205,14 @@ impl Weights {
         wall: Vec<[f32; 3]>,
         units: Units,
     ) -> Self {
-        let mut weight = tiles.field(Weight::default());
         let v = tiles.volume();
-        weight.par_chunks_mut(v).enumerate().for_each_init(Places::default, |places, (t, out)| {
+        let of_tile = |places: &mut Places, t: usize| {
             // Without unknowns there is nothing to weigh, except edges and centres of faces in the next tiles.
             places.load(&tiles, shares, mu, &state, &wall, t);
             if !places.any {
-                return;
+                return Vec::new();
             }
+            let mut out = vec![Weight::default(); v];
             each_cell(tiles.depth(), |l, cell| {
                 for axis in 0..tiles.axes() {
                     if places.state.get(cell)[axis] == UNKNOWN {
@@ -231,8 +227,19 @@ impl Weights {
                     out[l].edge[axis] = places.edge(cell, axis, units);
                 }
             });
-        });
-        Self { tiles, weight, state, wall, press: Press::default() }
+            out
+        };
+        let of_tiles = (0..tiles.len()).into_par_iter().map_init(Places::default, of_tile).collect();
+        Self { tiles, of_tiles, state, wall, press: Press::default() }
+    }
+
+    /// What a cell weighs.
+    #[inline]
+    pub(super) fn weight(&self, place: usize) -> &Weight {
+        // A tile has 8³ cells, or 8² on a grid one cell thick.
+        let shift = self.tiles.volume().trailing_zeros();
+        let tile = &self.of_tiles[place >> shift];
+        tile.get(place & ((1 << shift) - 1)).unwrap_or(&NOTHING)
     }
 
     /// What presses on the cells of a coarser level, whose faces are open as far as the finer ones in them. It does so
@@ -241,20 +248,15 @@ impl Weights {
         if self.press.weight.is_empty() {
             return Press::default();
         }
-        let (flat, v) = (tiles.is_flat(), tiles.volume());
-        let fine = |cell: [i32; 3], n: usize| {
-            let up = |a: usize| (n >> a & 1) as i32;
-            let z = if flat { cell[2] } else { 2 * cell[2] + up(2) };
-            self.tiles.locate([2 * cell[0] + up(0), 2 * cell[1] + up(1), z])
-        };
-        let children = if flat { 4 } else { 8 };
+        let (v, children) = (tiles.volume(), if tiles.is_flat() { 4 } else { 8 });
         let (mut weight, mut open) = (tiles.field(0.0f32), tiles.field([0.0f32; 3]));
         weight.par_chunks_mut(v).zip(open.par_chunks_mut(v)).enumerate().for_each(|(t, (weight, open))| {
-            each_cell(tiles.depth(), |l, _| {
-                let (place, cell) = (t * v + l, tiles.cell(t * v + l));
+            let below = Finer::new(&self.tiles, tiles.coords()[t]);
+            each_cell(tiles.depth(), |l, cell| {
+                let place = t * v + l;
                 let (mut pressed, mut wet) = (0, 0);
                 for n in 0..children {
-                    let Some(p) = fine(cell, n) else { continue };
+                    let Some(p) = below.place(cell, n) else { continue };
                     wet += (shares.eighths[place][n] > 0.0) as usize;
                     pressed += (self.press.weight[p] > 0.0) as usize;
                     for (axis, open) in open[l].iter_mut().enumerate().take(tiles.axes()) {
@@ -272,10 +274,30 @@ impl Weights {
     }
 }
 
+/// How much of a cell is liquid.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Filled {
+    #[default]
+    Nothing,
+    Some,
+    All,
+}
+
+impl Filled {
+    fn of(eighths: &[f32; 8]) -> Self {
+        match eighths {
+            e if e.iter().all(|s| *s <= 0.0) => Filled::Nothing,
+            e if e.iter().all(|s| *s == 1.0) => Filled::All,
+            _ => Filled::Some,
+        }
+    }
+}
+
 /// What is known round a tile.
 #[derive(Default)]
 struct Places {
     eighths: Near<[f32; 8]>,
+    filled: Near<Filled>,
     mu: Near<f32>,
     state: Near<[u8; 3]>,
     wall: Near<[f32; 3]>,
@@ -293,7 +315,8 @@ impl Places {
         t: usize,
     ) {
         self.eighths.load(tiles, &shares.eighths, t);
-        self.any = self.eighths.any(|e| e.iter().any(|s| *s > 0.0));
+        self.filled.set(&self.eighths, Filled::of);
+        self.any = self.filled.any(|f| *f != Filled::Nothing);
         if self.any {
             self.mu.load(tiles, mu, t);
             self.state.load(tiles, state, t);
@@ -312,6 +335,10 @@ impl Places {
     }
 
     fn centre(&self, cell: [isize; 3], axis: usize, whole: f32, units: Units) -> f32 {
+        // Walls only take liquid away.
+        if whole <= LEAST_SHARE {
+            return 0.0;
+        }
         let Some((theta, low, high)) = self.pair(axis, [cell, step(cell, axis, 1)]) else { return 0.0 };
         if low && high {
             return 0.0;
@@ -328,6 +355,9 @@ impl Places {
 
     /// The weights of a cell of which a wall that holds the liquid cuts a strain, after the header.
     fn cut_centre(&self, cell: [isize; 3], whole: f32, axes: usize, units: Units, out: &mut Weight) {
+        if whole <= LEAST_SHARE {
+            return;
+        }
         let (mut theta, mut unknown, mut buried) = ([1.0f32; 3], false, false);
         for (axis, theta) in theta.iter_mut().enumerate().take(axes) {
             let cells = [cell, step(cell, axis, 1)];
@@ -340,7 +370,7 @@ impl Places {
             *theta = self::theta(states, cells.map(|c| self.wall.get(c)[axis])).unwrap_or(1.0);
         }
         let least = theta.iter().fold(1.0f32, |m, t| m.min(*t));
-        if !unknown || (least == 1.0 && !buried) || whole <= LEAST_SHARE {
+        if !unknown || (least == 1.0 && !buried) {
             return;
         }
         // In a wall there is no strain to be had.
@@ -359,7 +389,21 @@ impl Places {
     fn edge(&self, cell: [isize; 3], axis: usize, units: Units) -> [f32; 3] {
         let [a, b] = others(axis);
         let (before_a, before_b) = (step(cell, a, -1), step(cell, b, -1));
-        let cells = [(cell, 0, 0), (before_a, 1, 0), (before_b, 0, 1), (step(before_a, b, -1), 1, 1)];
+        let before_both = step(before_a, b, -1);
+        let filled = [cell, before_a, before_b, before_both].map(|c| self.filled.get(c));
+        if filled == [Filled::Nothing; 4] {
+            return [0.0; 3];
+        }
+        if filled == [Filled::All; 4] && !units.draft {
+            let mu = self.mu.get(cell);
+            let same = [before_a, before_b, before_both].iter().all(|c| self.mu.get(*c) == mu);
+            let state = |c: [isize; 3], axis: usize| self.state.get(c)[axis];
+            let states = [state(cell, a), state(before_b, a), state(cell, b), state(before_a, b)];
+            if same && states == [UNKNOWN; 4] {
+                return [(units.beta * mu as f64) as f32; 3];
+            }
+        }
+        let cells = [(cell, 0, 0), (before_a, 1, 0), (before_b, 0, 1), (before_both, 1, 1)];
         let (mut liquid, mut thinness) = (0.0f32, 0.0f32);
         for (cell, upper_a, upper_b) in cells {
             let eighths = self.eighths.get(cell);
@@ -385,93 +429,4 @@ impl Places {
         let e = (units.beta * (liquid / thinness) as f64) as f32 * liquid / 8.0;
         [e / theta_a, if units.draft { 0.0 } else { e }, e / theta_b]
     }
-}
-
-/// Distances of the lower faces to solids, in cells: means of the nodes round them.
-fn face_distances(grid: &MacGrid) -> Vec<[f32; 3]> {
-    let (tiles, h) = (&grid.tiles, grid.tiles.h());
-    let far = REACH_CELLS as f32;
-    let mut wall = tiles.field([far; 3]);
-    let v = tiles.volume();
-    wall.par_chunks_mut(v).enumerate().for_each_init(Halo::default, |halo, (t, out)| {
-        tiles.load_halo_repeated(&grid.solid, t, halo);
-        if grid.solid[t * v..(t + 1) * v].iter().all(|d| *d > 3.0 * h) && halo.0.iter().all(|d| *d > h) {
-            return;
-        }
-        each_cell(tiles.depth(), |l, cell| {
-            for (axis, out) in out[l].iter_mut().enumerate().take(tiles.axes()) {
-                let [b, c] = others(axis);
-                let node = |n: isize| {
-                    let [x, y, z] = step(step(cell, b, n & 1), c, n >> 1);
-                    halo.get(x, y, z)
-                };
-                *out = ((node(0) + node(1) + node(2) + node(3)) / (4.0 * h)) as f32;
-            }
-        });
-    });
-    wall
-}
-
-/// Which faces of a grid are unknown and which are given.
-fn grid_states(
-    grid: &MacGrid,
-    solids: &Solids,
-    shares: &Shares,
-    wall: &[[f32; 3]],
-    coupled: bool,
-) -> Vec<[u8; 3]> {
-    let (tiles, h) = (&grid.tiles, grid.tiles.h());
-    let (v, sliding, thin) = (tiles.volume(), Sliding::of(solids), solids.any_thin());
-    let mut state = tiles.field([ABSENT; 3]);
-    state.par_chunks_mut(v).enumerate().for_each_init(Near::default, |near, (t, out)| {
-        near.load(tiles, &shares.eighths, t);
-        let wet = near.any(|e| e.iter().any(|s| *s > 0.0));
-        each_cell(tiles.depth(), |l, cell| {
-            let place = t * v + l;
-            for axis in 0..tiles.axes() {
-                let face = || {
-                    let at = tiles.cell(place).map(|c| c as f64);
-                    tiles.origin() + (Vec3::from(at) + face_offset(axis, tiles.is_flat())) * h
-                };
-                let separated = || {
-                    let (x, mut there) = (tiles.centre(tiles.cell(place)), tiles.centre(tiles.cell(place)));
-                    there[axis] -= h;
-                    grid.open[axis][place] == 0.0 && solids.crosses(&there, &x)
-                };
-                out[l][axis] = if wall[place][axis] < 0.0 {
-                    // A given face is looked at only beside liquid; elsewhere either kind will do.
-                    if wet && sliding != Sliding::Nowhere {
-                        let free = coupled && grid.open[axis][place] > 0.0;
-                        let least = if coupled { STRAIGHT } else { 0.0 };
-                        match held(solids, sliding, &face(), axis, h, least) {
-                            HELD if free => ABSENT,
-                            state => state,
-                        }
-                    } else {
-                        STUCK
-                    }
-                } else if wet && thin && separated() {
-                    STUCK
-                } else {
-                    ABSENT
-                };
-                if out[l][axis] == ABSENT && wet && of_face(near, cell, axis) > LEAST_SHARE {
-                    out[l][axis] = UNKNOWN;
-                }
-            }
-        });
-    });
-    state
-}
-
-/// What a face in a solid is: stuck, held along the normal of a wall that slides, or free. The component of
-/// the normal along the axis must be the largest, and at least `least`.
-fn held(solids: &Solids, sliding: Sliding, x: &Vec3, axis: usize, h: f64, least: f64) -> u8 {
-    if !sliding.at(solids, x, h) {
-        return STUCK;
-    }
-    let n = solids.outward(x, 0.25 * h);
-    // The first of the largest components.
-    let largest = (0..3).fold(0, |m, a| if n[a].abs() > n[m].abs() + 1e-9 { a } else { m });
-    if largest == axis && n[axis].abs() >= least { HELD } else { ABSENT }
 }
