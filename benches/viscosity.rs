@@ -95,7 +95,7 @@ fn compare(grid: &MacGrid, solids: &Solids, mu: &[f64], options: &ViscosityOptio
     let (u, solve) = system.solve(options.tolerance, &Cancel::new()).unwrap();
     let ours = now() - start;
     let start = now();
-    drop(system.preconditioner().unwrap());
+    drop(system.preconditioner(&Default::default()).unwrap());
     let levels = now() - start;
     println!(
         "{} unknowns, {} threads: equations {set_up:.3} s, levels {levels:.3} s, whole stage {ours:.3} s, {} iterations, {} levels, {:.0} MB",

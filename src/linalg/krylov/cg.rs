@@ -59,7 +59,7 @@ fn round<A: LinearOperator + ?Sized>(
     v: &mut Vectors,
     iterations: &mut usize,
 ) -> Result<Outcome> {
-    system.precondition(&v.r, &mut v.z);
+    system.precondition(&v.r, &mut v.z)?;
     vector::copy(&v.z, &mut v.p);
     let mut rz = system.finite(*iterations, vector::dot(&v.r, &v.z))?;
     let mut watch = StallWatch::new(vector::norm(&v.r), system.params.stall_iterations);
@@ -86,7 +86,7 @@ fn round<A: LinearOperator + ?Sized>(
         if watch.stalled(*iterations, residual) {
             return Ok(Outcome::Stalled);
         }
-        system.precondition(&v.r, &mut v.z);
+        system.precondition(&v.r, &mut v.z)?;
         let (new_rz, zq) = vector::dot2(&v.z, &v.r, &v.q);
         let new_rz = system.finite(*iterations, new_rz)?;
         let overlap = (new_rz + alpha * zq).abs();

@@ -89,7 +89,7 @@ pub(super) fn solve<A: LinearOperator + ?Sized>(system: &mut System<A>, x: &mut 
                 directions.push(system.zeros());
                 basis.push(system.zeros());
             }
-            system.precondition(&basis[k], &mut directions[k]);
+            system.precondition(&basis[k], &mut directions[k])?;
             let (known, rest) = basis.split_at_mut(k + 1);
             system.a.apply(&directions[k], &mut rest[0]);
             let mut h = orthogonalise(known, &mut rest[0]);

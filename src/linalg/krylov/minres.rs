@@ -25,7 +25,7 @@ pub(super) fn solve<A: LinearOperator + ?Sized>(system: &mut System<A>, x: &mut 
     if first <= system.goal() {
         return Ok(system.ended(0, first / scale, Outcome::Converged));
     }
-    system.precondition(&v, &mut z);
+    system.precondition(&v, &mut z)?;
     let square = system.finite(0, vector::dot(&z, &v))?;
     if square <= 0.0 {
         return Ok(system.ended(0, first / scale, Outcome::Indefinite));
@@ -53,7 +53,7 @@ pub(super) fn solve<A: LinearOperator + ?Sized>(system: &mut System<A>, x: &mut 
         std::mem::swap(&mut v, &mut v_old);
         // w_old becomes the next direction: (z − α₃ w_old − α₂ w)/α₁.
         std::mem::swap(&mut q, &mut z);
-        system.precondition(&v, &mut z);
+        system.precondition(&v, &mut z)?;
         let square = system.finite(iterations, vector::dot(&z, &v))?;
         // Rounding may leave a tiny negative square where the Krylov space is exhausted.
         if square < -1e-14 * vector::norm(&z) * vector::norm(&v) {

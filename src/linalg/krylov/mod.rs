@@ -194,10 +194,13 @@ impl<A: LinearOperator + ?Sized> System<'_, A> {
         }
     }
 
-    /// z = M⁻¹r without null vectors.
-    fn precondition(&mut self, r: &[f64], z: &mut [f64]) {
+    /// z = M⁻¹r without null vectors. A preconditioner that hears a request to stop ends early with anything in z, which
+    /// nobody may look at.
+    fn precondition(&mut self, r: &[f64], z: &mut [f64]) -> Result<()> {
         self.m.apply(r, z);
+        self.cancel.check()?;
         self.project(z);
+        Ok(())
     }
 
     /// r = b − A x.

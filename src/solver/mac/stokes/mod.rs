@@ -52,7 +52,7 @@ use super::multigrid::Multigrid;
 use super::pressure::{Wet, imbalance, stencil};
 use super::viscosity::{Held, ViscosityOptions, ViscousSystem};
 use crate::cancel::Cancel;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::field::Solids;
 use crate::linalg::{KrylovParams, LinearOperator, NullSpace, Preconditioner, SolveInfo, cg, fgmres, vector};
 use divergence::Divergence;
@@ -97,8 +97,7 @@ pub fn creep(
     multigrid: &mut Multigrid,
     cancel: &Cancel,
 ) -> Result<Crept> {
-    let system = ViscousSystem::build(grid, solids, viscosity, options, held, true)?;
-    cancel.check()?;
+    let system = ViscousSystem::build(grid, solids, viscosity, options, held, true, cancel)?;
     let known = system.write(system.start(), grid, solids);
     let mut pressure = grid.tiles.field(0.0);
     if system.faces().is_empty() {
@@ -107,6 +106,7 @@ pub fn creep(
     let wet = Wet::new(grid);
     let all = stencil(grid, &wet);
     let d = Divergence::new(grid, &wet, &all, &system)?;
+    cancel.check()?;
     let missing = imbalance(grid, &wet, &all, solids);
     multigrid.rebuild(&wet.tiles, &d.poisson(&wet, &system))?;
     cancel.check()?;
@@ -120,7 +120,7 @@ pub fn creep(
     let mut b = system.rhs().to_vec();
     // What flows out of cells has its price.
     let gamma = viscous.clone();
-    let pressed = system.pressed(d.press(grid, &wet, &gamma))?;
+    let pressed = system.pressed(d.press(grid, &wet, &gamma), cancel)?;
     let priced: Vec<f64> = balance.iter().zip(&gamma).map(|(b, g)| b * g).collect();
     d.transposed.add_to(&priced, &mut b);
     viscous.iter_mut().zip(&gamma).for_each(|(v, g)| *v += g);
@@ -149,7 +149,7 @@ pub fn creep(
     let mut triangle = Triangle {
         saddle: &saddle,
         system: &pressed,
-        cycle: pressed.preconditioner()?,
+        cycle: pressed.preconditioner(cancel)?,
         schur,
         r: vec![0.0; n],
         flow: vec![0.0; m],
@@ -250,6 +250,7 @@ impl<C: Preconditioner> Preconditioner for Triangle<'_, C> {
         z_u.fill(0.0);
         match cg(self.system.operator(), &mut self.cycle, &self.r, z_u, &params, self.cancel) {
             Ok(info) => self.inner += info.iterations,
+            Err(Error::Cancelled) => return,
             // A poor direction does no harm; the outer method sees the true residual.
             Err(_) => self.cycle.apply(&self.r, z_u),
         }

@@ -22,6 +22,7 @@
 use super::rows::{COLOURS, Rows};
 use super::shares::{self, Shares};
 use super::weights::{ABSENT, Units, Weights, others};
+use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::grid::{NONE, SIDE};
 use crate::linalg::{Csr, DenseLdlt, Preconditioner, vector};
@@ -61,6 +62,8 @@ pub(super) struct Cycle {
     levels: Vec<Level>,
     bottom: Option<DenseLdlt>,
     work: Vec<f64>,
+    /// On large grids a cycle takes longer than anybody likes to wait.
+    cancel: Cancel,
 }
 
 impl Cycle {
@@ -71,8 +74,10 @@ impl Cycle {
         shares: &Shares,
         mu: &[f32],
         units: Units,
+        cancel: &Cancel,
     ) -> Result<Self> {
         let mut levels = vec![Level::new(rows.clone(), weights, units)];
+        cancel.check()?;
         let (mut tiles, mut coarse_shares, mut coarse_mu) = shares::coarsen(&weights.tiles, shares, mu);
         let (mut finer, mut units) = (None::<Weights>, units);
         while levels[levels.len() - 1].rows.len() > BOTTOM_UNKNOWNS {
@@ -81,13 +86,14 @@ impl Cycle {
             units.mass *= if flat { 4.0 } else { 8.0 };
             units.beta *= if flat { 1.0 } else { 2.0 };
             let above = finer.as_ref().unwrap_or(weights);
-            let made = above.coarser(tiles, &coarse_shares, &coarse_mu, units);
-            let rows = Rows::new(&made)?;
+            let made = above.coarser(tiles, &coarse_shares, &coarse_mu, units, cancel)?;
+            let rows = Rows::new(&made, cancel)?;
             let fine = levels.len() - 1;
             if rows.len() == 0 || rows.len() as f64 > LEAST_GAIN * levels[fine].rows.len() as f64 {
                 break;
             }
             let prolong = prolongation(&levels[fine].rows, above, &rows, &made)?;
+            cancel.check()?;
             levels[fine].restrict = prolong.transpose();
             levels[fine].prolong = prolong;
             (tiles, coarse_shares, coarse_mu) = shares::coarsen(&made.tiles, &coarse_shares, &coarse_mu);
@@ -96,7 +102,7 @@ impl Cycle {
         }
         let last = &levels[levels.len() - 1].rows;
         let bottom = if last.len() <= 2 * BOTTOM_UNKNOWNS { factor(last) } else { None };
-        Ok(Self { work: vec![0.0; last.len()], levels, bottom })
+        Ok(Self { work: vec![0.0; last.len()], levels, bottom, cancel: cancel.clone() })
     }
 
     pub(super) fn levels(&self) -> usize {
@@ -113,6 +119,9 @@ impl Cycle {
         for l in 0..count - 1 {
             let (fine, coarse) = self.levels.split_at_mut(l + 1);
             let fine = &mut fine[l];
+            if self.cancel.is_cancelled() {
+                return;
+            }
             fine.x.fill(0.0);
             (0..RIM_SWEEPS).for_each(|_| fine.sweep_rim(false));
             fine.sweep(false);
@@ -123,6 +132,9 @@ impl Cycle {
         for l in (0..count - 1).rev() {
             let (fine, coarse) = self.levels.split_at_mut(l + 1);
             let fine = &mut fine[l];
+            if self.cancel.is_cancelled() {
+                return;
+            }
             fine.prolong.add_to(&coarse[0].x, &mut fine.x);
             fine.sweep(true);
             (0..RIM_SWEEPS).for_each(|_| fine.sweep_rim(true));

@@ -116,7 +116,7 @@ impl ViscousSystem {
         viscosity: &[f64],
         options: &ViscosityOptions,
     ) -> Result<Self> {
-        Self::build(grid, solids, viscosity, options, None, false)
+        Self::build(grid, solids, viscosity, options, None, false, &Cancel::new())
     }
 
     /// The equations if the velocities of some faces are held as they are; `coupled` as one block of a solve that
@@ -128,6 +128,7 @@ impl ViscousSystem {
         options: &ViscosityOptions,
         held: Option<&Held>,
         coupled: bool,
+        cancel: &Cancel,
     ) -> Result<Self> {
         let (tiles, h) = (&grid.tiles, grid.tiles.h());
         if viscosity.len() != tiles.cells() {
@@ -144,8 +145,9 @@ impl ViscousSystem {
         let units = Units { mass: 1.0, beta: options.dt / (options.density * h * h), draft: options.draft };
         let mu: Vec<f32> = viscosity.par_iter().map(|m| *m as f32).collect();
         let shares = shares::of_grid(grid, solids);
-        let weights = Weights::of_grid(grid, solids, &shares, &mu, units, held, coupled);
-        let rows = Rows::new(&weights)?;
+        cancel.check()?;
+        let weights = Weights::of_grid(grid, solids, &shares, &mu, units, (held, coupled), cancel)?;
+        let rows = Rows::new(&weights, cancel)?;
         let given = Given { grid, solids, weights: &weights };
         let rest = held.is_none() && given.rest();
         let velocity = |f: &Face| grid.velocity[f.axis as usize][f.place as usize];
@@ -252,20 +254,20 @@ impl ViscousSystem {
     }
 
     /// The same equations, with a price on what cells gain or lose of their volume.
-    pub(in crate::solver::mac) fn pressed(&self, press: Press) -> Result<Self> {
+    pub(in crate::solver::mac) fn pressed(&self, press: Press, cancel: &Cancel) -> Result<Self> {
         let mut made = self.clone();
         made.weights.press = press;
-        made.rows = Arc::new(Rows::new(&made.weights)?);
+        made.rows = Arc::new(Rows::new(&made.weights, cancel)?);
         Ok(made)
     }
 
     /// The cycle that preconditions this matrix.
-    pub fn preconditioner(&self) -> Result<impl Preconditioner + use<>> {
-        self.balanced()
+    pub fn preconditioner(&self, cancel: &Cancel) -> Result<impl Preconditioner + use<>> {
+        self.balanced(cancel)
     }
 
-    fn balanced(&self) -> Result<Balanced> {
-        let cycle = Cycle::new(&self.rows, &self.weights, &self.shares, &self.mu, self.units)?;
+    fn balanced(&self, cancel: &Cancel) -> Result<Balanced> {
+        let cycle = Cycle::new(&self.rows, &self.weights, &self.shares, &self.mu, self.units, cancel)?;
         let stiff = self.mu.iter().fold(0.0, |m: f32, v| m.max(*v)) as f64 * self.units.beta > STIFF;
         let rigid = if stiff { Rigid::new(&self.rows, &self.masses(), self.rigid_motions()) } else { None };
         Ok(Balanced { cycle, rigid })
@@ -273,7 +275,7 @@ impl ViscousSystem {
 
     /// The velocities after the step.
     pub fn solve(&self, tolerance: f64, cancel: &Cancel) -> Result<(Vec<f64>, ViscousSolve)> {
-        let mut cycle = self.balanced()?;
+        let mut cycle = self.balanced(cancel)?;
         cancel.check()?;
         let mut x = self.start.clone();
         let params = KrylovParams { tolerance, max_iterations: PATIENCE, ..KrylovParams::default() };
@@ -352,7 +354,7 @@ pub fn diffuse(
     held: Option<&Held>,
     cancel: &Cancel,
 ) -> Result<Diffused> {
-    let system = ViscousSystem::build(grid, solids, viscosity, options, held, false)?;
+    let system = ViscousSystem::build(grid, solids, viscosity, options, held, false, cancel)?;
     if system.rows.len() == 0 {
         return Ok(Diffused { solve: None, known: std::array::from_fn(|_| grid.tiles.field(0)) });
     }

@@ -22,6 +22,7 @@
 //! those of rows.
 
 use super::weights::{STUCK, UNKNOWN, Weights, others};
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::grid::NONE;
 use crate::linalg::vector::Real;
@@ -120,7 +121,7 @@ pub(super) fn star(w: &Weights, face: Face) -> ([Arm; ARMS], f64) {
 
 impl Rows {
     /// The matrix of a level.
-    pub(super) fn new(w: &Weights) -> Result<Self> {
+    pub(super) fn new(w: &Weights, cancel: &Cancel) -> Result<Self> {
         let (faces, start) = by_colour(w);
         if faces.len() >= NONE as usize {
             return Err(Error::invalid("viscosity", "more than four thousand million faces"));
@@ -141,6 +142,9 @@ impl Rows {
         let parts = made.columns.par_iter_mut().zip(&mut made.arms).zip(&mut made.diagonal);
         parts.zip(&mut made.walled).enumerate().with_min_len(256).for_each(
             |(row, (((columns, arms), d), walled))| {
+                if cancel.is_cancelled() {
+                    return;
+                }
                 let (found, diagonal) = star(w, faces[row]);
                 *d = diagonal;
                 for (k, arm) in found.iter().enumerate() {
@@ -153,6 +157,7 @@ impl Rows {
                 }
             },
         );
+        cancel.check()?;
         Ok(made)
     }
 

@@ -42,6 +42,8 @@ use super::Held;
 use super::near::Near;
 use super::shares::{Finer, Shares, of_face, step};
 use super::states::{face_distances, grid_states, near_liquid};
+use crate::cancel::Cancel;
+use crate::error::Result;
 use crate::field::Solids;
 use crate::grid::Tiles;
 use crate::solver::mac::grid::{MacGrid, REACH_CELLS, each_cell};
@@ -142,12 +144,14 @@ impl Weights {
         shares: &Shares,
         mu: &[f32],
         units: Units,
-        held: Option<&Held>,
-        coupled: bool,
-    ) -> Self {
+        (held, coupled): (Option<&Held>, bool),
+        cancel: &Cancel,
+    ) -> Result<Self> {
         let near = near_liquid(&grid.tiles, shares);
         let wall = face_distances(grid, &near);
+        cancel.check()?;
         let mut state = grid_states(grid, solids, shares, &wall, &near, coupled);
+        cancel.check()?;
         if let Some(held) = held {
             state.par_iter_mut().enumerate().for_each(|(p, state)| {
                 for (axis, state) in state.iter_mut().enumerate() {
@@ -155,13 +159,20 @@ impl Weights {
                 }
             });
         }
-        Self::fill(grid.tiles.clone(), shares, mu, state, wall, units)
+        Self::fill(grid.tiles.clone(), shares, mu, state, wall, units, cancel)
     }
 
     /// The weights of a coarser level. The four finer faces in the middle of a coarse one tell how far it is
     /// from the wall, so that the wall stays where it is and the coarse liquid hangs on no more of it than
     /// the fine one does. A face in a solid is given if one of the four is; one that a thin wall crosses as well.
-    pub(super) fn coarser(&self, tiles: Tiles, shares: &Shares, mu: &[f32], units: Units) -> Self {
+    pub(super) fn coarser(
+        &self,
+        tiles: Tiles,
+        shares: &Shares,
+        mu: &[f32],
+        units: Units,
+        cancel: &Cancel,
+    ) -> Result<Self> {
         let middle = |below: &Finer, cell: [isize; 3], axis: usize| {
             let (mut distance, mut count, mut given, mut thin) = (0.0f32, 0.0f32, false, false);
             for n in 0..4 {
@@ -193,7 +204,7 @@ impl Weights {
             });
         });
         let press = self.coarser_press(&tiles, shares, mu, units);
-        Self { press, ..Self::fill(tiles, shares, mu, state, wall, units) }
+        Ok(Self { press, ..Self::fill(tiles, shares, mu, state, wall, units, cancel)? })
     }
 
     /// Weigh all places.
@@ -204,9 +215,13 @@ impl Weights {
         state: Vec<[u8; 3]>,
         wall: Vec<[f32; 3]>,
         units: Units,
-    ) -> Self {
+        cancel: &Cancel,
+    ) -> Result<Self> {
         let v = tiles.volume();
         let of_tile = |places: &mut Places, t: usize| {
+            if cancel.is_cancelled() {
+                return Vec::new();
+            }
             // Without unknowns there is nothing to weigh, except edges and centres of faces in the next tiles.
             places.load(&tiles, shares, mu, &state, &wall, t);
             if !places.any {
@@ -230,7 +245,8 @@ impl Weights {
             out
         };
         let of_tiles = (0..tiles.len()).into_par_iter().map_init(Places::default, of_tile).collect();
-        Self { tiles, of_tiles, state, wall, press: Press::default() }
+        cancel.check()?;
+        Ok(Self { tiles, of_tiles, state, wall, press: Press::default() })
     }
 
     /// What a cell weighs.
