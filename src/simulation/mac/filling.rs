@@ -66,8 +66,10 @@ impl Mac {
         // Beside a wall the distance is that to the wall, down to the depth of the band.
         continue_into_solids(tiles, &mut phi, &known, self.band_cells() as usize, 0.99 * band, band)?;
         for p in (0..phi.len()).filter(|&p| known[p] == 0 && solid[p] >= 0.0) {
-            // The side is known from the volume itself; what came through a wall says nothing.
-            if phi[p] * own[p] <= 0.0 {
+            // The side is known from the volume itself; what came through a wall says nothing. Only where a volume ends
+            // at a sheet a rounding would decide.
+            let touches = || solids.closest_sheet(&self.centre(tiles, p), TOUCHES * h).is_some();
+            if phi[p] * own[p] <= 0.0 && !(own[p].abs() < TOUCHES * h && touches()) {
                 phi[p] = band.copysign(own[p]);
             }
         }
@@ -97,7 +99,9 @@ impl Mac {
             self.fill_tracked(solids, volumes, markers)?;
         }
         self.start_velocity(&velocity);
+        self.next.below = super::close_own_faces(&mut self.next.grid, None);
         self.next.carry = self.next.grid.velocity.clone();
+        self.next.carry_below = self.next.below.clone();
         let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));
         self.next.fastest = self.next.grid.max_speed(&everywhere);
         self.now = std::mem::take(&mut self.next);
@@ -261,9 +265,13 @@ impl Mac {
                     here.fold(0u64, |m, p| m | 1 << self.seeding.part_of(tiles, &particles.position[p]));
                 for n in (0..self.seeding.full()).filter(|n| taken >> n & 1 == 0) {
                     let x = self.seeding.place(tiles, cell, n, *moment);
+                    let phi = match grid.sight().of_particle(t, &x) {
+                        Some(eyes) => grid.sight().sample(t, &eyes, &grid.liquid, &x),
+                        None => liquid.sample(tiles.centred(&x)),
+                    };
                     let g = tiles.to_grid(&x);
                     let node = [g.x, g.y, if tiles.is_flat() { 0.0 } else { g.z }];
-                    if inside(&x, liquid.sample(tiles.centred(&x))) && solid.sample(node) > 0.0 {
+                    if inside(&x, phi) && solid.sample(node) > 0.0 {
                         found.push(x);
                     }
                 }

@@ -57,7 +57,7 @@ impl Mac {
     /// Find where the particles are at the end of the step.
     pub(super) fn move_particles(&mut self, step: &Step) -> Result<()> {
         let State { grid, particles, .. } = &self.now;
-        let tiles = &grid.tiles;
+        let (tiles, sight) = (&grid.tiles, grid.sight());
         let margin = self.margin(step.dt);
         let mut position = vec![Vec3::zeros(); particles.len()];
         let clings = self.clinging(particles, step);
@@ -70,12 +70,21 @@ impl Mac {
             }
             around.load(&self.now, t, margin, step);
             let (start, mut runs) = (range.start, Runs::new(tiles));
-            let mut ends: Vec<Vec3> = range.map(|p| tiles.to_grid(&particles.position[p])).collect();
+            let mut ends: Vec<Vec3> = range.clone().map(|p| tiles.to_grid(&particles.position[p])).collect();
             around.velocity.trace_all(&mut ends, step.dt);
+            if tiles.sheets(t).is_some() {
+                let faces = [&self.now.carry, &self.now.carry_below];
+                for (p, end) in range.zip(&mut ends) {
+                    let x = &particles.position[p];
+                    if let Some(eyes) = sight.of_particle(t, x) {
+                        *end = sight.trace(t, &eyes, faces, &tiles.to_grid(x), step.dt);
+                    }
+                }
+            }
             let cells = (0..tiles.volume()).map(|l| (l, particles.of_cell(t * tiles.volume() + l)));
             for (p, l) in cells.flat_map(|(l, here)| here.map(move |p| (p, l))) {
                 let (x, v) = (&particles.position[p], &particles.velocity[p]);
-                let free = around.is_free(tiles, x, l, || clings(p) * tiles.h());
+                let free = around.is_free(grid, t, x, l, || clings(p) * tiles.h());
                 let (to, velocity) = around.carry(tiles, step, [x, v, &ends[p - start]], free);
                 if velocity != *v {
                     moved.bounced.push((particles.id[p], to, velocity));
@@ -150,12 +159,13 @@ impl Mac {
         let tiles = &next.grid.tiles;
         let solid = &next.grid.centre;
         let mut phi = advect(&old.tiles, &old.liquid, &old.velocity, tiles, solid, step.dt, margin, band);
+        carry_beside_sheets(&self.now, &next.grid, step, &mut phi, band.0);
         add_sources(tiles, &mut phi, step);
         cut_sinks(tiles, &mut phi, step);
         next.grid.liquid = phi;
         self.keep_band(step)?;
         let State { grid, particles, .. } = &self.next;
-        self.full = fullness(&grid.tiles, particles, &grid.room);
+        self.full = fullness(&grid.sight(), particles, &grid.room, &grid.liquid);
         self.fill_below_band();
         self.mu = self.cell_viscosity(step)?;
         let thick = self.thick_cells(step);
@@ -207,14 +217,14 @@ impl Surroundings {
         }
     }
 
-    /// Whether a particle in local cell l flies on its own.
-    fn is_free(&self, tiles: &Tiles, x: &Vec3, l: usize, clings: impl Fn() -> f64) -> bool {
+    /// Whether a particle in local cell l of tile t flies on its own.
+    fn is_free(&self, grid: &MacGrid, t: usize, x: &Vec3, l: usize, clings: impl Fn() -> f64) -> bool {
         match self.sides.at(l) {
             Side::Below => false,
             Side::Above => true,
             Side::Both => {
-                let at = tiles.centred(x);
-                !super::moves_with_liquid(&self.liquid, at, self.liquid.sample(at), clings)
+                let (d, least) = super::liquid_at(&grid.sight(), t, &self.liquid, &grid.liquid, x);
+                least >= 0.0 && d >= clings()
             }
         }
     }
@@ -232,14 +242,19 @@ impl Surroundings {
         let ends = || self.solid.sample(nodal(tiles, &g)) + self.solid.sample(nodal(tiles, &to));
         let sweep = step.solids.max_speed() * step.dt + CLOSE * h;
         if !self.walls || 0.5 * (ends() - travel) > sweep {
-            let position = hold_back(step.solids, x, tiles.origin() + to * h);
-            return (position, *v);
+            let (position, stopped) = hold_back(step.solids, x, tiles.origin() + to * h, h);
+            let velocity = stopped.filter(|_| free).map_or(*v, |n| off_the_sheet(step.solids, &position, v, &n, h));
+            return (position, velocity);
         }
         to = self.slide(tiles, &g, &to, travel / h);
         let end = put_outside(step.solids, tiles.origin() + to * h, h, tiles.is_flat());
-        let position = hold_back(step.solids, x, end);
+        let (position, stopped) = hold_back(step.solids, x, end, h);
         // Liquid learns of walls from the pressure; a drop on its own must be told.
-        let velocity = if free { off_the_wall(step.solids, &position, v, h) } else { *v };
+        let velocity = match stopped {
+            _ if !free => *v,
+            Some(n) => off_the_sheet(step.solids, &position, v, &n, h),
+            None => off_the_wall(step.solids, &position, v, h),
+        };
         (position, velocity)
     }
 
@@ -289,7 +304,12 @@ fn off_the_wall(solids: &Solids, x: &Vec3, v: &Vec3, h: f64) -> Vec3 {
     if solids.distance(x, h) > 2.0 * CLEARANCE * h {
         return *v;
     }
-    let (n, wall, own) = (solids.outward(x, 0.25 * h), solids.wall(x, h), solids.velocity(x, h));
+    off_the_sheet(solids, x, v, &solids.outward(x, 0.25 * h), h)
+}
+
+/// The same at a wall with normal n.
+fn off_the_sheet(solids: &Solids, x: &Vec3, v: &Vec3, n: &Vec3, h: f64) -> Vec3 {
+    let (wall, own) = (solids.wall(x, h), solids.velocity(x, h));
     if wall.stick {
         return own;
     }
@@ -298,9 +318,79 @@ fn off_the_wall(solids: &Solids, x: &Vec3, v: &Vec3, h: f64) -> Vec3 {
     own + slip * (1.0 - wall.friction)
 }
 
-/// A path that would pass through a thin solid ends where it began, carried along by the solid.
-fn hold_back(solids: &Solids, from: &Vec3, to: Vec3) -> Vec3 {
-    if solids.any_thin() && solids.path_crosses(from, &to) { solids.carried(from) } else { to }
+/// A path that would pass through a thin solid is carried along by the solid and goes on beside it, without what leads into
+/// it; if that crosses as well, it ends where the solid carries its beginning. Also the normal of what stopped it.
+fn hold_back(solids: &Solids, from: &Vec3, to: Vec3, h: f64) -> (Vec3, Option<Vec3>) {
+    if !solids.any_thin() || !solids.path_crosses(from, &to) {
+        return (to, None);
+    }
+    let carried = solids.carried(from);
+    let Some(nearest) = solids.closest_sheet(&carried, 4.0 * h) else { return (carried, None) };
+    let (away, way) = (carried - nearest, to - carried);
+    let Some(n) = away.try_normalize(1e-6 * h) else { return (carried, None) };
+    // Up to the clearance it may come nearer.
+    let into = (way.dot(&n) + (away.norm() - CLEARANCE * h).max(0.0)).min(0.0);
+    let beside = carried + way - n * into;
+    (if solids.path_crosses(from, &beside) { carried } else { beside }, Some(n))
+}
+
+/// The distance in cells beside sheets, each from its own side: carried from what it sees on the old grid, or, where the sheet
+/// has swept over the centre, from the cells that it sees on the new one.
+fn carry_beside_sheets(now: &State, next: &MacGrid, step: &Step, phi: &mut [f64], band: f64) {
+    let (old, tiles) = (&now.grid, &next.tiles);
+    if !old.tiles.any_sheets() && !tiles.any_sheets() {
+        return;
+    }
+    let (v, h, sight) = (tiles.volume(), tiles.h(), old.sight());
+    let faces = [&old.velocity, &now.below];
+    let of_tile = |t: usize| -> Vec<(usize, Option<f64>)> {
+        let before = old.tiles.find_tile(tiles.coords()[t]);
+        let clear = |t: Option<usize>, tiles: &Tiles, l: usize| {
+            t.and_then(|t| tiles.sheets(t)).is_none_or(|s| s.is_clear(l))
+        };
+        let mut found = Vec::new();
+        for l in (0..v).filter(|l| !clear(Some(t), tiles, *l) || !clear(before, &old.tiles, *l)) {
+            let x = tiles.centre(tiles.cell(t * v + l));
+            let swept = step.solids.path_crosses(&x, &x);
+            let carried = before.filter(|_| !swept).and_then(|b| {
+                let eyes = sight.of_particle(b, &x)?;
+                let g = tiles.to_grid(&x);
+                let from = tiles.origin() + (g - sight.velocity(b, &eyes, faces, &g).0 * (step.dt / h)) * h;
+                if old.sheets.crosses(&x, &from) {
+                    return Some(old.liquid[b * v + l]);
+                }
+                let eyes = sight.eyes(b, &from).unwrap_or_else(|| sight.everything(&from));
+                Some(sight.sample(b, &eyes, &old.liquid, &from))
+            });
+            if swept || carried.is_some() {
+                found.push((t * v + l, carried));
+            }
+        }
+        found
+    };
+    let found: Vec<Vec<_>> = (0..tiles.len()).into_par_iter().map(of_tile).collect();
+    let mut swept = Vec::new();
+    for (place, value) in found.into_iter().flatten() {
+        match value {
+            Some(d) => phi[place] = d,
+            None => {
+                phi[place] = f64::NAN;
+                swept.push(place);
+            }
+        }
+    }
+    let seen = |place: &usize| {
+        let (t, l) = (place / v, place % v);
+        let at = crate::grid::TileSheets::local(l);
+        let layers = if tiles.is_flat() { 9..18 } else { 0..27i32 };
+        let near = layers.map(|n| [n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1]);
+        let near = near.filter(|o| tiles.sheets(t).is_none_or(|s| s.sees(l, *o)));
+        let near = near.filter_map(|o| tiles.near(t, at[0] + o[0], at[1] + o[1], at[2] + o[2]));
+        let (sum, count) = near.map(|p| phi[p]).filter(|d| !d.is_nan()).fold((0.0, 0.0), |(s, n), d| (s + d, n + 1.0));
+        if count > 0.0 { sum / count } else { band }
+    };
+    let values: Vec<f64> = swept.iter().map(seen).collect();
+    swept.into_iter().zip(values).for_each(|(place, d)| phi[place] = d);
 }
 
 /// The regions of the sources are liquid.
