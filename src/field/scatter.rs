@@ -135,7 +135,8 @@ pub fn volume_at_centres(sight: &Sight, particles: &Particles) -> Vec<f64> {
                 Some(eyes) => {
                     let low = tiles.base(t);
                     for c in hats.corners(|at| eyes.sees(std::array::from_fn(|a| low[a] + at[a]))) {
-                        block[hats.place + (c >> 2) * 100 + (c >> 1 & 1) * 10 + (c & 1)][0] += hats.weight[c] * volume;
+                        block[hats.place + (c >> 2) * 100 + (c >> 1 & 1) * 10 + (c & 1)][0] +=
+                            hats.weight[c] * volume;
                     }
                 }
             }

@@ -294,11 +294,6 @@ impl Solids {
         [whole(nearest(reach.min(self.domain_distance(x)), false)), whole(nearest(reach, true))]
     }
 
-    /// The nearest solid within `reach`; None if a domain wall is nearer.
-    pub fn nearest(&self, x: &Vec3, reach: f64) -> Option<&Solid> {
-        self.nearest_of(x, reach.min(self.domain_distance(x)), |_| true).1
-    }
-
     /// The nearest wall within `reach`: a solid or a sheet; None if the domain's is.
     fn nearest_wall(&self, x: &Vec3, reach: f64) -> Option<&Placed> {
         let (mut d, mut wall) = self.nearest_placed(x, reach.min(self.domain_distance(x)), |_| true);
@@ -316,7 +311,8 @@ impl Solids {
         if !self.any_animated() {
             return Vec3::zeros();
         }
-        self.nearest_wall(x, reach).map_or(Vec3::zeros(), |p| p.whole.as_ref().unwrap_or(&p.solid).velocity(x))
+        self.nearest_wall(x, reach)
+            .map_or(Vec3::zeros(), |p| p.whole.as_ref().unwrap_or(&p.solid).velocity(x))
     }
 
     /// Velocity of the nearest solid at x if it is not a body, whose velocity is to be found.

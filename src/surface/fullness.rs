@@ -207,7 +207,12 @@ mod tests {
         for n in [Vec3::y(), Vec3::new(1.0, 1.0, 0.0), Vec3::new(0.3, 1.0, -0.6), Vec3::new(1.0, 1.0, 1.0)] {
             let n = n.normalize();
             let (tiles, particles) = pool(n, 2.0);
-            let full = fullness(&Sight { tiles: &tiles, sheets: &Solids::default() }, &particles, &tiles.field(1.0), &[]);
+            let full = fullness(
+                &Sight { tiles: &tiles, sheets: &Solids::default() },
+                &particles,
+                &tiles.field(1.0),
+                &[],
+            );
             let base = tiles.find(&[0, 0, 0]) as usize * tiles.volume();
             for (p, full) in full.iter().enumerate().skip(base).take(tiles.volume()) {
                 let exact = (2.0 - n.dot(&tiles.centre(tiles.cell(p)))) / tiles.h();
@@ -222,7 +227,12 @@ mod tests {
     #[test]
     fn the_particles_overrule_a_surface_only_where_it_is_far_off() {
         let (tiles, particles) = pool(Vec3::y(), 2.0);
-        let full = fullness(&Sight { tiles: &tiles, sheets: &Solids::default() }, &particles, &tiles.field(1.0), &[]);
+        let full = fullness(
+            &Sight { tiles: &tiles, sheets: &Solids::default() },
+            &particles,
+            &tiles.field(1.0),
+            &[],
+        );
         let exact: Vec<f64> = (0..tiles.cells()).map(|p| tiles.centre(tiles.cell(p)).y - 2.0).collect();
         let middle = tiles.find(&[0, 0, 0]) as usize * tiles.volume();
         let check = |offset: f64, side: f64, wanted: &dyn Fn(f64, f64) -> bool| {

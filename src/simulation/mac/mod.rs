@@ -20,6 +20,7 @@ mod free;
 mod moving;
 mod output;
 mod saving;
+mod sheets;
 mod skin;
 mod smoke;
 mod spray;
@@ -33,7 +34,7 @@ use super::report::Limit;
 use super::state::{Reader, Writer};
 use super::volumes::VolumesView;
 use crate::error::{Error, Result};
-use crate::field::{Columns, Particles, Sight, Solids};
+use crate::field::{Columns, Particles, Solids};
 use crate::geometry::{Attribute, TriMesh};
 use crate::grid::{MAX_MARGIN, Patch, Side, Sides, extend_average};
 use crate::math::{Aabb, Motion, Vec3, elementary};
@@ -49,6 +50,7 @@ use rayon::prelude::*;
 
 use attributes::Thickness;
 pub(super) use filling::InitialVolume;
+use sheets::{close_own_faces, liquid_at};
 use thick::Thickened;
 
 /// The distance to the surface is kept within at least this many cells.
@@ -618,30 +620,6 @@ impl Liquid for Mac {
     fn load(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
         self.read(from, solids)
     }
-}
-
-/// The liquid's distance at a particle of tile t, and the least of those at the centres round it that it sees. A particle
-/// in a cell that has liquid in it or beside it moves with that if the least is negative, or if it clings to the
-/// surface; else it is a drop that flies freely.
-fn liquid_at(sight: &Sight, t: usize, patch: &Patch, liquid: &[f64], x: &Vec3) -> (f64, f64) {
-    match sight.of_particle(t, x) {
-        Some(eyes) => (sight.sample(t, &eyes, liquid, x), sight.least(t, &eyes, liquid, x)),
-        None => {
-            let at = sight.tiles.centred(x);
-            (patch.sample(at), patch.least(at))
-        }
-    }
-}
-
-/// [`close_faces`] for the velocity of the grid itself.
-fn close_own_faces(grid: &mut MacGrid, solids: Option<&Solids>) -> [Vec<f64>; 3] {
-    if !grid.tiles.any_sheets() {
-        return Default::default();
-    }
-    let mut velocity = std::mem::take(&mut grid.velocity);
-    let below = close_faces(grid, &mut velocity, solids);
-    grid.velocity = velocity;
-    below
 }
 
 /// The solids with the velocities that the solve gave the bodies; None without bodies.

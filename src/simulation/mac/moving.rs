@@ -5,6 +5,7 @@
 //! of half a cell, so that no wall of a cell's thickness is jumped over, and at its end the particle
 //! is put outside every solid as it stands at the end of the step.
 
+use super::sheets::{carry_beside_sheets, liquid_at};
 use super::{Mac, State};
 use crate::error::{Error, Result};
 use crate::field::{Run, Runs, Solids, TileBox, VelocityPatch};
@@ -223,7 +224,7 @@ impl Surroundings {
             Side::Below => false,
             Side::Above => true,
             Side::Both => {
-                let (d, least) = super::liquid_at(&grid.sight(), t, &self.liquid, &grid.liquid, x);
+                let (d, least) = liquid_at(&grid.sight(), t, &self.liquid, &grid.liquid, x);
                 least >= 0.0 && d >= clings()
             }
         }
@@ -243,7 +244,8 @@ impl Surroundings {
         let sweep = step.solids.max_speed() * step.dt + CLOSE * h;
         if !self.walls || 0.5 * (ends() - travel) > sweep {
             let (position, stopped) = hold_back(step.solids, x, tiles.origin() + to * h, h);
-            let velocity = stopped.filter(|_| free).map_or(*v, |n| off_the_sheet(step.solids, &position, v, &n, h));
+            let velocity =
+                stopped.filter(|_| free).map_or(*v, |n| off_the_sheet(step.solids, &position, v, &n, h));
             return (position, velocity);
         }
         to = self.slide(tiles, &g, &to, travel / h);
@@ -332,65 +334,6 @@ fn hold_back(solids: &Solids, from: &Vec3, to: Vec3, h: f64) -> (Vec3, Option<Ve
     let into = (way.dot(&n) + (away.norm() - CLEARANCE * h).max(0.0)).min(0.0);
     let beside = carried + way - n * into;
     (if solids.path_crosses(from, &beside) { carried } else { beside }, Some(n))
-}
-
-/// The distance in cells beside sheets, each from its own side: carried from what it sees on the old grid, or, where the sheet
-/// has swept over the centre, from the cells that it sees on the new one.
-fn carry_beside_sheets(now: &State, next: &MacGrid, step: &Step, phi: &mut [f64], band: f64) {
-    let (old, tiles) = (&now.grid, &next.tiles);
-    if !old.tiles.any_sheets() && !tiles.any_sheets() {
-        return;
-    }
-    let (v, h, sight) = (tiles.volume(), tiles.h(), old.sight());
-    let faces = [&old.velocity, &now.below];
-    let of_tile = |t: usize| -> Vec<(usize, Option<f64>)> {
-        let before = old.tiles.find_tile(tiles.coords()[t]);
-        let clear = |t: Option<usize>, tiles: &Tiles, l: usize| {
-            t.and_then(|t| tiles.sheets(t)).is_none_or(|s| s.is_clear(l))
-        };
-        let mut found = Vec::new();
-        for l in (0..v).filter(|l| !clear(Some(t), tiles, *l) || !clear(before, &old.tiles, *l)) {
-            let x = tiles.centre(tiles.cell(t * v + l));
-            let swept = step.solids.path_crosses(&x, &x);
-            let carried = before.filter(|_| !swept).and_then(|b| {
-                let eyes = sight.of_particle(b, &x)?;
-                let g = tiles.to_grid(&x);
-                let from = tiles.origin() + (g - sight.velocity(b, &eyes, faces, &g).0 * (step.dt / h)) * h;
-                if old.sheets.crosses(&x, &from) {
-                    return Some(old.liquid[b * v + l]);
-                }
-                let eyes = sight.eyes(b, &from).unwrap_or_else(|| sight.everything(&from));
-                Some(sight.sample(b, &eyes, &old.liquid, &from))
-            });
-            if swept || carried.is_some() {
-                found.push((t * v + l, carried));
-            }
-        }
-        found
-    };
-    let found: Vec<Vec<_>> = (0..tiles.len()).into_par_iter().map(of_tile).collect();
-    let mut swept = Vec::new();
-    for (place, value) in found.into_iter().flatten() {
-        match value {
-            Some(d) => phi[place] = d,
-            None => {
-                phi[place] = f64::NAN;
-                swept.push(place);
-            }
-        }
-    }
-    let seen = |place: &usize| {
-        let (t, l) = (place / v, place % v);
-        let at = crate::grid::TileSheets::local(l);
-        let layers = if tiles.is_flat() { 9..18 } else { 0..27i32 };
-        let near = layers.map(|n| [n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1]);
-        let near = near.filter(|o| tiles.sheets(t).is_none_or(|s| s.sees(l, *o)));
-        let near = near.filter_map(|o| tiles.near(t, at[0] + o[0], at[1] + o[1], at[2] + o[2]));
-        let (sum, count) = near.map(|p| phi[p]).filter(|d| !d.is_nan()).fold((0.0, 0.0), |(s, n), d| (s + d, n + 1.0));
-        if count > 0.0 { sum / count } else { band }
-    };
-    let values: Vec<f64> = swept.iter().map(seen).collect();
-    swept.into_iter().zip(values).for_each(|(place, d)| phi[place] = d);
 }
 
 /// The regions of the sources are liquid.

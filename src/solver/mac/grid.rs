@@ -23,9 +23,9 @@
 //! the plate is little thicker than a cell, and the cells that it cuts from one side would meet those from the other.
 //! Sheets without a plate take no room at all; see [`super::sheets`].
 
+use super::sheets;
 use crate::field::{Sight, Solids};
 use crate::geometry::fraction;
-use super::sheets;
 use crate::grid::{Halo, SIDE, TileSheets, Tiles};
 use crate::math::{Aabb, Vec3};
 use rayon::prelude::*;
@@ -182,8 +182,13 @@ impl MacGrid {
                 let place = t * tiles.volume() + l;
                 let share = match self.liquid[place] {
                     _ if tiles.sheets(t).is_some_and(|s| !s.is_clear(l)) => {
-                        let sides = tiles.sheets(t).map(|s| sheets::at_corners_by_side(halo, [i, j, k], tiles, s, l));
-                        sides.into_iter().flatten().map(|(share, corners)| share * fraction::cube(corners)).sum()
+                        let sides =
+                            tiles.sheets(t).map(|s| sheets::at_corners_by_side(halo, [i, j, k], tiles, s, l));
+                        sides
+                            .into_iter()
+                            .flatten()
+                            .map(|(share, corners)| share * fraction::cube(corners))
+                            .sum()
                     }
                     phi if phi < -CUT * tiles.h() => 1.0,
                     phi if phi > CUT * tiles.h() => 0.0,

@@ -18,6 +18,10 @@
 //! a second field `below`. Both follow from the open faces beside them on their own side, less what would enter the sheet:
 //! liquid slides along it.
 //!
+//! What is lost is the flow along an oblique sheet in the slivers of cells whose centre is on the other side: each cell has one pressure, so
+//! a sheet is a finer staircase than its cells, but not as smooth as a wall ([`super::grid`]). Behind hollow sheets plates stay: a cup
+//! is smooth inside that way, and what its hollow holds is exact; liquid outside it is rarely looked at from so near.
+//!
 //! A sheet through the very centre of cells would belong to neither side; centres are looked at from a millionth of a cell
 //! beside. Checked by tests/sheets.rs.
 
@@ -61,7 +65,8 @@ pub(super) fn measure(
         if (nearest - x).norm() < CUTS * h {
             found.own[l] = view.own_share(cell) as f32;
             for (axis, open) in open.iter_mut().enumerate().take(tiles.axes()) {
-                let share = open[l] * if found.is_crossed(l, axis) { 0.0 } else { view.open_share(cell, axis) };
+                let share =
+                    open[l] * if found.is_crossed(l, axis) { 0.0 } else { view.open_share(cell, axis) };
                 open[l] = if share < LEAST_OPEN { 0.0 } else { share };
             }
         } else {
@@ -147,9 +152,7 @@ pub(super) fn at_corners_by_side(
     let layers = if tiles.is_flat() { 9..18 } else { 0..27i32 };
     let round = layers.map(|n| ([n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1], sheets.sees[l] >> n & 1 == 1));
     let round: Vec<([i32; 3], bool, f64)> = round
-        .map(|(o, seen)| {
-            (o, seen, liquid.get(i + o[0] as isize, j + o[1] as isize, k + o[2] as isize))
-        })
+        .map(|(o, seen)| (o, seen, liquid.get(i + o[0] as isize, j + o[1] as isize, k + o[2] as isize)))
         .collect();
     // Round a rim a cell may be cut and yet see all that is round it: then all of it is one side.
     let own = if round.iter().all(|(_, seen, _)| *seen) { 1.0 } else { sheets.own[l] as f64 };
@@ -162,9 +165,7 @@ pub(super) fn at_corners_by_side(
         let all = mean(&|_| true);
         let corner = |c: i32| {
             let up = [c & 1, c >> 1 & 1, c >> 2];
-            let beside = |o: &[i32; 3]| {
-                (0..tiles.axes()).all(|a| o[a] == 0 || o[a] == 2 * up[a] - 1)
-            };
+            let beside = |o: &[i32; 3]| (0..tiles.axes()).all(|a| o[a] == 0 || o[a] == 2 * up[a] - 1);
             mean(&beside).or(all).unwrap_or(0.0)
         };
         let corners: [f64; 8] = std::array::from_fn(|c| corner(c as i32));
@@ -244,7 +245,8 @@ impl Sided<'_> {
                 }
             }
         }
-        let mean = |all: &[f64]| if all.is_empty() { 0.0 } else { all.iter().sum::<f64>() / all.len() as f64 };
+        let mean =
+            |all: &[f64]| if all.is_empty() { 0.0 } else { all.iter().sum::<f64>() / all.len() as f64 };
         let own = mean(&near);
         let Some(solids) = self.solids else { return own };
         let mut u = Vec3::zeros();
