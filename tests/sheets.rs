@@ -98,6 +98,12 @@ fn tank_of(meshes: &dyn Fn(&str) -> TriMesh, initial: &str, more: &str, settings
     Simulation::new(&scene, &|file| Ok(meshes(file)), settings).expect("a simulation")
 }
 
+/// The root mean square speed of the particles, m/s.
+fn stir(sim: &Simulation) -> f64 {
+    let v = &sim.particles().velocity;
+    (v.iter().map(|v| v.norm_squared()).sum::<f64>() / v.len() as f64).sqrt()
+}
+
 /// A leaning divider that reaches beyond the tank, and how far in front of it a point is.
 fn leaning() -> (TriMesh, impl Fn(&Vec3) -> f64 + Copy) {
     let (u, v) = (Vec3::new(0.3, 0.0, 1.0), Vec3::new(0.25, 1.0, 0.0));
@@ -148,35 +154,41 @@ fn two_levels_beside_a_leaning_divider_stay() {
     assert!((levels[0] - 0.41).abs() < 0.0025 && (levels[1] - 0.16).abs() < 0.0025, "{levels:?}");
     assert!((end.litres / start.litres - 1.0).abs() < 1e-3, "{} of {}", end.litres, start.litres);
     // Blocks that are given as meshes have rounded corners, from which the tank stirs a little: a hundredth of √(gL).
-    let v = &sim.particles().velocity;
-    let stir = (v.iter().map(|v| v.norm_squared()).sum::<f64>() / v.len() as f64).sqrt();
+    let stir = stir(&sim);
     println!("stirs at {stir} m/s");
     assert!(stir < 0.02, "{stir} m/s");
 }
 
 #[test]
 fn a_divider_holds_back_a_tank_that_is_full_on_one_side() {
-    let upright =
-        sheet(Vec3::new(0.48, -0.1, -0.1), Vec3::new(0.0, 0.0, 0.7), Vec3::new(0.0, 0.8, 0.0), 4, false);
-    let initial = r#"{"shape": {"box": {"min": [0, 0, 0], "max": [0.48, 0.4, 0.5]}}},
-                     {"shape": {"box": {"min": [0.48, 0, 0], "max": [1, 0.1, 0.5]}}}"#;
-    let mut sim = tank(&upright, initial, "", &Settings::default());
-    let start = sim.report();
-    // 48 × 40 × 50 cm and 52 × 10 × 50 cm.
-    assert!((start.litres / 122.0 - 1.0).abs() < 2e-3, "{} l", start.litres);
-    let count = |sim: &Simulation| sim.particles().position.iter().filter(|x| x.x < 0.48).count();
-    let before = count(&sim);
-    let end = run(&mut sim, 24);
-    println!("speed {} litres {}", end.max_speed, end.litres);
-    assert_eq!(count(&sim), before, "something has passed");
-    let highest = |low: f64, high: f64| {
-        let there = sim.particles().position.iter().filter(|x| x.x > low && x.x < high);
-        there.map(|x| x.y).fold(0.0, f64::max)
-    };
-    let (left, right) = (highest(0.0, 0.48), highest(0.48, 1.0));
-    assert!((left - 0.4).abs() < 0.0125 && (right - 0.1).abs() < 0.0125, "{left} {right}");
-    assert!((end.litres / start.litres - 1.0).abs() < 2e-3, "{} of {}", end.litres, start.litres);
-    assert!(end.max_speed < 0.02, "{}", end.max_speed);
+    // Through the cells somewhere, through their very centres, and along their faces.
+    for at in [0.48, 0.4875, 0.475] {
+        let (up, along) = (Vec3::new(0.0, 0.8, 0.0), Vec3::new(0.0, 0.0, 0.7));
+        let upright = sheet(Vec3::new(at, -0.1, -0.1), along, up, 4, false);
+        let initial = format!(
+            r#"{{"shape": {{"box": {{"min": [0, 0, 0], "max": [{at}, 0.4, 0.5]}}}}}},
+               {{"shape": {{"box": {{"min": [{at}, 0, 0], "max": [1, 0.1, 0.5]}}}}}}"#
+        );
+        let mut sim = tank(&upright, &initial, "", &Settings::default());
+        let start = sim.report();
+        let exact = 500.0 * (0.4 * at + 0.1 * (1.0 - at));
+        assert!((start.litres / exact - 1.0).abs() < 2e-3, "{} of {exact} l", start.litres);
+        let count = |sim: &Simulation| sim.particles().position.iter().filter(|x| x.x < at).count();
+        let before = count(&sim);
+        let end = run(&mut sim, 24);
+        println!("{at}: speed {} litres {} of {exact}", end.max_speed, end.litres);
+        assert_eq!(count(&sim), before, "something has passed");
+        let highest = |low: f64, high: f64| {
+            let there = sim.particles().position.iter().filter(|x| x.x > low && x.x < high);
+            there.map(|x| x.y).fold(0.0, f64::max)
+        };
+        let (left, right) = (highest(0.0, at), highest(at, 1.0));
+        assert!((left - 0.4).abs() < 0.0125 && (right - 0.1).abs() < 0.0125, "{left} {right}");
+        assert!((end.litres / start.litres - 1.0).abs() < 2e-3, "{} of {}", end.litres, start.litres);
+        let stir = stir(&sim);
+        println!("stirs at {stir} m/s");
+        assert!(stir < 0.005, "{at}: {stir} m/s");
+    }
 }
 
 /// Where particles are as an animated sheet sees them.

@@ -104,7 +104,7 @@ impl Sight<'_> {
         let mut round: Vec<[i32; 3]> = (0..layers).map(|c| corner(low, c)).collect();
         round.iter_mut().filter(|_| self.tiles.is_flat()).for_each(|c| c[2] = cell[2]);
         round.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
-        let seen = round.into_iter().find(|c| !self.sheets.crosses(x, &self.tiles.centre(*c)));
+        let seen = round.into_iter().find(|c| !self.sheets.crosses(x, &self.tiles.eye(*c)));
         // What sees no centre at all, in a fold or a corner, takes what there is.
         let eyes = seen.and_then(|c| self.of_cell(t, c)).unwrap_or_else(|| self.everything(x));
         (eyes.seen != SEES_ALL).then_some(eyes)

@@ -390,7 +390,9 @@ fn bridges(tiles: &Tiles, phi: &[f64], solid: &[f64]) -> Vec<(usize, f64)> {
         let bridge = |l: usize| {
             let cell = tiles.cell(t * v + l);
             let (mut least, mut most, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0);
-            for step in &steps[..2 * tiles.axes()] {
+            // What is behind a sheet is no other side of this wall.
+            let seen = |step: &&[i32; 3]| tiles.sheets(t).is_none_or(|s| s.sees(l, **step));
+            for step in steps[..2 * tiles.axes()].iter().filter(seen) {
                 let beside = std::array::from_fn(|a| cell[a] + step[a]);
                 if wall.get(beside) >= 0.0 {
                     let d = near.get(beside);

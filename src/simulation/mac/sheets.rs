@@ -51,7 +51,7 @@ pub(super) fn carry_beside_sheets(now: &State, next: &MacGrid, step: &Step, phi:
         };
         let mut found = Vec::new();
         for l in (0..v).filter(|l| !clear(Some(t), tiles, *l) || !clear(before, &old.tiles, *l)) {
-            let x = tiles.centre(tiles.cell(t * v + l));
+            let x = tiles.eye(tiles.cell(t * v + l));
             let swept = step.solids.path_crosses(&x, &x);
             let carried = before.filter(|_| !swept).and_then(|b| {
                 let eyes = sight.of_particle(b, &x)?;

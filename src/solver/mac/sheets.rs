@@ -33,8 +33,6 @@ use crate::grid::{Halo, SEES_ALL, TileSheets, Tiles};
 use crate::math::Vec3;
 use rayon::prelude::*;
 
-/// Where centres are looked at from, in cells beside them.
-const BESIDE: [f64; 3] = [0.62e-6, 0.41e-6, 0.27e-6];
 /// A sheet further from a centre than this many cells is not between it and one of the cells round it.
 const BETWEEN: f64 = 1.74;
 /// One further than this does not cut the faces of its cell.
@@ -59,7 +57,7 @@ pub(super) fn measure(
     for l in 0..tiles.volume() {
         let local = TileSheets::local(l);
         let cell = std::array::from_fn(|a| base[a] + local[a]);
-        let x = view.centre(cell);
+        let x = tiles.eye(cell);
         let Some(nearest) = sheets.closest_sheet(&x, BETWEEN * h) else { continue };
         found.sees[l] = view.seen(cell);
         if (nearest - x).norm() < CUTS * h {
@@ -84,19 +82,15 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn centre(&self, cell: [i32; 3]) -> Vec3 {
-        self.tiles.centre(cell) + Vec3::from(BESIDE) * self.tiles.h()
-    }
-
     /// The cells round a cell that it sees; the same for a pair from both ends.
     fn seen(&self, cell: [i32; 3]) -> u32 {
-        let here = self.centre(cell);
+        let here = self.tiles.eye(cell);
         let is_seen = |n: &i32| {
             let offset = [n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1];
             if *n == 13 || (self.tiles.is_flat() && offset[2] != 0) {
                 return true;
             }
-            let there = self.centre(std::array::from_fn(|a| cell[a] + offset[a]));
+            let there = self.tiles.eye(std::array::from_fn(|a| cell[a] + offset[a]));
             let [a, b] = if *n < 13 { [there, here] } else { [here, there] };
             !self.sheets.crosses(&a, &b)
         };
@@ -114,7 +108,7 @@ impl View<'_> {
 
     /// The share of a cell that is on the side of its centre.
     fn own_share(&self, cell: [i32; 3]) -> f64 {
-        let centres = [self.centre(cell)];
+        let centres = [self.tiles.eye(cell)];
         let flat = self.tiles.is_flat();
         let corner = |c: usize| {
             let up = [c & 1, c >> 1 & 1, if flat { 0 } else { c >> 2 }];
@@ -127,7 +121,7 @@ impl View<'_> {
     fn open_share(&self, cell: [i32; 3], axis: usize) -> f32 {
         let mut low = cell;
         low[axis] -= 1;
-        let centres = [self.centre(cell), self.centre(low)];
+        let centres = [self.tiles.eye(cell), self.tiles.eye(low)];
         let others: [usize; 2] = [[1, 2], [0, 2], [0, 1]][axis];
         let corner = |c: usize| {
             let mut node = cell;
