@@ -60,6 +60,10 @@ impl SolidShape for DeformedMesh {
         self.distance.is_thin()
     }
 
+    fn closest(&self, x: &Vec3, reach: f64) -> Option<Vec3> {
+        self.distance.closest(x, reach)
+    }
+
     fn crosses(&self, a: &Vec3, b: &Vec3) -> bool {
         self.distance.crosses(a, b)
     }
@@ -158,6 +162,12 @@ impl SolidShape for Faces {
 
     fn is_thin(&self) -> bool {
         true
+    }
+
+    fn closest(&self, x: &Vec3, reach: f64) -> Option<Vec3> {
+        let points = self.faces.iter().map(|f| closest_on_triangle(&f.after, x).0);
+        let points = points.filter(|p| (p - x).norm() < reach);
+        points.min_by(|a, b| (a - x).norm_squared().total_cmp(&(b - x).norm_squared()))
     }
 
     fn crosses(&self, a: &Vec3, b: &Vec3) -> bool {

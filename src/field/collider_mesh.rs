@@ -47,6 +47,12 @@ impl SolidShape for MeshDistance {
     fn is_thin(&self) -> bool {
         MeshDistance::is_thin(self)
     }
+    fn is_hollow(&self) -> bool {
+        self.is_backed()
+    }
+    fn closest(&self, x: &Vec3, reach: f64) -> Option<Vec3> {
+        self.bvh().closest(x, reach).map(|c| c.point)
+    }
     fn crosses(&self, a: &Vec3, b: &Vec3) -> bool {
         MeshDistance::crosses(self, a, b)
     }

@@ -3,7 +3,7 @@
 //! Each tile scatters its own particles, in their order, into a block that reaches one cell beyond
 //! the tile; then each tile sums the blocks that reach into it in a fixed order.
 
-use super::Particles;
+use super::{Particles, Sight};
 use crate::grid::{Halo, NONE, SIDE, Tiles};
 use crate::math::{Number, Two, Vec3};
 use rayon::prelude::*;
@@ -45,6 +45,26 @@ impl Hats {
             let sum = &mut part[(c >> 2) * 100 + (c >> 1 & 1) * 10 + (c & 1)];
             *sum = Two::new(*sum).plus(Two::new(value(c)).times(*w)).get();
         }
+    }
+
+    /// [`Hats::add`] at the corners that are wanted, named by their places from the lower corner of the tile on.
+    pub fn add_where(
+        &self,
+        block: &mut Block<2>,
+        wanted: impl Fn([i32; 3]) -> bool,
+        value: impl Fn(usize) -> [f64; 2],
+    ) {
+        for c in self.corners(wanted) {
+            let (v, w) = (value(c), self.weight[c]);
+            let sum = &mut block[self.place + (c >> 2) * 100 + (c >> 1 & 1) * 10 + (c & 1)];
+            *sum = [sum[0] + w * v[0], sum[1] + w * v[1]];
+        }
+    }
+
+    /// The corners that are wanted, named by their places from the lower corner of the tile on.
+    fn corners(&self, wanted: impl Fn([i32; 3]) -> bool) -> impl Iterator<Item = usize> {
+        let low = [self.place % 10, self.place / 10 % 10, self.place / 100].map(|v| v as i32 - 1);
+        (0..8).filter(move |c| wanted(std::array::from_fn(|a| low[a] + (c >> a & 1) as i32)))
     }
 
     /// Add one number by the weights.
@@ -96,8 +116,9 @@ pub fn gather_blocks<'a, const N: usize>(
     }
 }
 
-/// Volume of the particles round each cell centre, weighted by hats of one cell, m³.
-pub fn volume_at_centres(tiles: &Tiles, particles: &Particles) -> Vec<f64> {
+/// Volume of the particles round each cell centre that see it, weighted by hats of one cell, m³.
+pub fn volume_at_centres(sight: &Sight, particles: &Particles) -> Vec<f64> {
+    let tiles = sight.tiles;
     let scatter = |t: usize| {
         let range = particles.of_tile(tiles, t);
         if range.is_empty() {
@@ -108,7 +129,17 @@ pub fn volume_at_centres(tiles: &Tiles, particles: &Particles) -> Vec<f64> {
         for p in range {
             let x = tiles.to_grid(&particles.position[p]) - base;
             let [[_, x], [_, y], [_, z]] = between(&x, tiles.is_flat());
-            Hats::new([x, y, z]).add_one(&mut block, particles.volume[p] as f64);
+            let (hats, volume) = (Hats::new([x, y, z]), particles.volume[p] as f64);
+            match sight.of_particle(t, &particles.position[p]) {
+                None => hats.add_one(&mut block, volume),
+                Some(eyes) => {
+                    let low = tiles.base(t);
+                    for c in hats.corners(|at| eyes.sees(std::array::from_fn(|a| low[a] + at[a]))) {
+                        block[hats.place + (c >> 2) * 100 + (c >> 1 & 1) * 10 + (c & 1)][0] +=
+                            hats.weight[c] * volume;
+                    }
+                }
+            }
         }
         Some(block)
     };
@@ -121,6 +152,7 @@ pub fn volume_at_centres(tiles: &Tiles, particles: &Particles) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::Solids;
 
     #[test]
     fn no_volume_is_lost_on_the_way_to_the_cells() {
@@ -135,7 +167,7 @@ mod tests {
                 particles.push(tiles.origin() + g * tiles.h(), Vec3::zeros(), n, 0.5, None);
             }
             particles.sort(&tiles).unwrap();
-            let sums = volume_at_centres(&tiles, &particles);
+            let sums = volume_at_centres(&Sight { tiles: &tiles, sheets: &Solids::default() }, &particles);
             // Hats sum to one at every point.
             assert!((sums.iter().sum::<f64>() - 1000.0).abs() < 1e-9);
             // The mean position is kept as well.

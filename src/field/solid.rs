@@ -27,6 +27,14 @@ pub trait SolidShape: Send + Sync {
     fn is_thin(&self) -> bool {
         false
     }
+    /// Whether a thin shape has a hollow side, so that its plate lies behind it.
+    fn is_hollow(&self) -> bool {
+        false
+    }
+    /// The point of a thin shape that is nearest to x, if it is nearer than `reach`.
+    fn closest(&self, _x: &Vec3, _reach: f64) -> Option<Vec3> {
+        None
+    }
     /// Whether the segment from a to b meets the surface.
     fn crosses(&self, _a: &Vec3, _b: &Vec3) -> bool {
         false
@@ -118,6 +126,13 @@ impl Solid {
     /// Whether a point that goes from a to b during the step meets the surface on its way.
     pub fn path_crosses(&self, a: &Vec3, b: &Vec3) -> bool {
         self.shape.path_crosses(&self.to_local(&self.before, a), &self.to_local(&self.motion.pose, b))
+    }
+
+    /// The point of a thin solid that is nearest to x, if it is nearer than `reach`.
+    pub(super) fn closest(&self, x: &Vec3, reach: f64) -> Option<Vec3> {
+        let pose = &self.motion.pose;
+        let found = self.shape.closest(&self.to_local(pose, x), reach / self.scale)?;
+        Some(pose.to_world(&(found * self.scale)))
     }
 
     /// Where the solid carries a point that was at x when the step began.

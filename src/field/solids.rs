@@ -4,7 +4,9 @@
 //! A thin solid (a cup without thickness, a leaf) has no inside. Paths feel it through
 //! [`Solids::crosses`], [`Solids::path_crosses`] and [`Solids::barred`]; a grid, which sees distances at
 //! its nodes only, asks for it [`Solids::thickened`] to a plate: behind a sheet with a hollow side, such as
-//! a cup, so that the hollow is what it is, and on both sides of any other.
+//! a cup, so that the hollow is what it is, and on both sides of any other. A grid that knows what its cells see
+//! ([`crate::grid::TileSheets`]) needs plates [behind hollow sheets](Solids::with_plates_behind) alone; those that have none
+//! are its sheets.
 //!
 //! A path is looked at in the coordinates of the moving solid, each end where the solid is at that
 //! time. The end of one step is the beginning of the next to the last bit, so a path that is held back
@@ -29,6 +31,8 @@ pub struct Solids {
     max_speed: f64,
     /// Half the thickness of the plates that stand for thin solids; without any they have no distance.
     half: f64,
+    /// Whether sheets that are not hollow have plates too.
+    all_plates: bool,
 }
 
 /// A solid with what is asked of it most often.
@@ -40,6 +44,7 @@ struct Placed {
     /// Where it can be met at all during the step.
     bounds: Aabb,
     thin: bool,
+    hollow: bool,
     /// The number of the body, if liquid moves it.
     body: Option<u32>,
     /// Friction that is painted on it, and what it has where nothing is.
@@ -51,6 +56,7 @@ impl Placed {
         Self {
             bounds: solid.bounds(),
             thin: solid.shape.is_thin(),
+            hollow: solid.shape.is_hollow(),
             solid: Arc::new(solid),
             whole: None,
             body: None,
@@ -59,11 +65,17 @@ impl Placed {
     }
 }
 
+impl std::fmt::Debug for Solids {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.solids.iter().map(|p| &p.solid.name)).finish()
+    }
+}
+
 impl Solids {
     pub fn new(solids: Vec<Solid>, domain: Option<Aabb>, closed: [[bool; 2]; 3], domain_wall: Wall) -> Self {
         let max_speed = solids.iter().map(|s| s.max_speed(domain.as_ref())).fold(0.0, f64::max);
         let solids = solids.into_iter().map(Placed::new).collect();
-        Self { solids, domain, closed, domain_wall, max_speed, half: 0.0 }
+        Self { solids, domain, closed, domain_wall, max_speed, half: 0.0, all_plates: false }
     }
 
     /// The same solids and, after them, bodies that liquid moves.
@@ -107,7 +119,41 @@ impl Solids {
 
     /// The same with every thin solid as a plate of twice this thickness (see [`super::SolidShape::plate`]).
     pub fn thickened(self, half: f64) -> Self {
-        Self { half, ..self }
+        Self { half, all_plates: true, ..self }
+    }
+
+    /// The same with plates of twice this thickness behind sheets that have a hollow side, and for bodies.
+    pub fn with_plates_behind(self, half: f64) -> Self {
+        Self { half, all_plates: false, ..self }
+    }
+
+    /// Half the thickness of the plate of a solid; zero without one.
+    fn half_of(&self, p: &Placed) -> f64 {
+        if p.thin && (self.all_plates || p.hollow || p.body.is_some()) { self.half } else { 0.0 }
+    }
+
+    /// Whether a solid has no thickness on grids either.
+    fn is_sheet(&self, p: &Placed) -> bool {
+        p.thin && self.half_of(p) == 0.0
+    }
+
+    /// The sheets without plates alone.
+    pub fn sheets(&self) -> Self {
+        let solids = self.solids.iter().filter(|p| self.is_sheet(p)).cloned().collect();
+        Self { solids, max_speed: self.max_speed, ..Self::default() }
+    }
+
+    /// Whether there is a sheet without a plate.
+    pub fn any_sheets(&self) -> bool {
+        self.solids.iter().any(|p| self.is_sheet(p))
+    }
+
+    /// The nearest point of the sheets without plates, if one is nearer than `reach`.
+    pub fn closest_sheet(&self, x: &Vec3, reach: f64) -> Option<Vec3> {
+        let near = self.solids.iter().filter(|p| self.is_sheet(p));
+        let near = near.filter(|p| p.bounds.distance_squared(x) < reach * reach);
+        let points = near.filter_map(|p| p.solid.closest(x, reach));
+        points.min_by(|p, q| (p - x).norm_squared().total_cmp(&(q - x).norm_squared()))
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Solid> {
@@ -131,7 +177,7 @@ impl Solids {
                     Some(Placed { solid: Arc::new(part), whole, ..p.clone() })
                 }
                 // The faces are elsewhere, but not the plate.
-                None => (self.half > 0.0).then(|| p.clone()),
+                None => (self.half_of(p) > 0.0).then(|| p.clone()),
             }
         };
         Self { solids: self.solids.iter().filter_map(part).collect(), ..*self }
@@ -184,7 +230,7 @@ impl Solids {
         let mut nearest = (limit, None);
         for placed in &self.solids {
             let Placed { solid, whole, bounds, thin, .. } = placed;
-            let half = if *thin { self.half } else { 0.0 };
+            let half = self.half_of(placed);
             // Outside its box the distance is at least that to the box, less a plate that lies behind it.
             let in_reach = bounds.distance_squared(x) <= (nearest.0 + 2.0 * half).max(0.0).powi(2);
             if (!thin || half > 0.0) && in_reach && wanted(placed) {
@@ -233,7 +279,7 @@ impl Solids {
         let nearest = |limit: f64, bodies: bool| {
             let mut nearest = (limit, None);
             for p in self.solids.iter().filter(|p| p.body.is_some() == bodies) {
-                let half = if p.thin { self.half } else { 0.0 };
+                let half = self.half_of(p);
                 let in_reach = p.bounds.distance_squared(x) <= (nearest.0 + half).max(0.0).powi(2);
                 if (!p.thin || half > 0.0) && in_reach {
                     let d = p.solid.distance_within(x, nearest.0.abs() + half);
@@ -248,9 +294,16 @@ impl Solids {
         [whole(nearest(reach.min(self.domain_distance(x)), false)), whole(nearest(reach, true))]
     }
 
-    /// The nearest solid within `reach`; None if a domain wall is nearer.
-    pub fn nearest(&self, x: &Vec3, reach: f64) -> Option<&Solid> {
-        self.nearest_of(x, reach.min(self.domain_distance(x)), |_| true).1
+    /// The nearest wall within `reach`: a solid or a sheet; None if the domain's is.
+    fn nearest_wall(&self, x: &Vec3, reach: f64) -> Option<&Placed> {
+        let (mut d, mut wall) = self.nearest_placed(x, reach.min(self.domain_distance(x)), |_| true);
+        for p in self.solids.iter().filter(|p| self.is_sheet(p)) {
+            if p.bounds.distance_squared(x) <= d.max(0.0).powi(2) {
+                let sheet = p.whole.as_ref().unwrap_or(&p.solid).distance_within(x, d.abs()).abs();
+                (d, wall) = if sheet < d { (sheet, Some(p)) } else { (d, wall) };
+            }
+        }
+        wall
     }
 
     /// Velocity of the nearest solid at x; zero at the domain's walls and where nothing is near.
@@ -258,7 +311,8 @@ impl Solids {
         if !self.any_animated() {
             return Vec3::zeros();
         }
-        self.nearest(x, reach).map_or(Vec3::zeros(), |s| s.velocity(x))
+        self.nearest_wall(x, reach)
+            .map_or(Vec3::zeros(), |p| p.whole.as_ref().unwrap_or(&p.solid).velocity(x))
     }
 
     /// Velocity of the nearest solid at x if it is not a body, whose velocity is to be found.
@@ -266,7 +320,7 @@ impl Solids {
         if !self.any_animated() {
             return Vec3::zeros();
         }
-        let nearest = self.nearest_placed(x, reach.min(self.domain_distance(x)), |_| true).1;
+        let nearest = self.nearest_wall(x, reach);
         nearest.filter(|p| p.body.is_none()).map_or(Vec3::zeros(), |p| p.solid.velocity(x))
     }
 
@@ -295,7 +349,7 @@ impl Solids {
 
     /// The number of the body that is the nearest solid at x, if one is.
     pub fn nearest_body(&self, x: &Vec3, reach: f64) -> Option<usize> {
-        let nearest = self.nearest_placed(x, reach.min(self.domain_distance(x)), |_| true).1;
+        let nearest = self.nearest_wall(x, reach);
         nearest.and_then(|p| p.body).map(|b| b as usize)
     }
 
@@ -306,7 +360,7 @@ impl Solids {
 
     /// How liquid behaves at the nearest wall.
     pub fn wall(&self, x: &Vec3, reach: f64) -> Wall {
-        let nearest = self.nearest_placed(x, reach.min(self.domain_distance(x)), |_| true).1;
+        let nearest = self.nearest_wall(x, reach);
         nearest.map_or(self.domain_wall, |p| match &p.rough {
             None => p.solid.wall,
             Some((rough, elsewhere)) => {
@@ -337,8 +391,7 @@ impl Solids {
 
     /// World boxes of the animated solids, with their plates.
     pub fn animated_bounds(&self) -> impl Iterator<Item = Aabb> {
-        let plate = |p: &Placed| if p.thin { 2.0 * self.half } else { 0.0 };
-        self.solids.iter().filter(|p| p.solid.animated).map(move |p| p.bounds.grow(plate(p)))
+        self.solids.iter().filter(|p| p.solid.animated).map(|p| p.bounds.grow(2.0 * self.half_of(p)))
     }
 
     /// Direction in which the distance grows fastest at x, from differences over `step`.

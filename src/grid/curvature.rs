@@ -1,7 +1,8 @@
 //! Mean curvature of a level set on the tiles.
 //!
 //! κ = ∇·(∇φ/|∇φ|) at cell centres, positive where the inside is convex: 2/R on a sphere, 1/R on a
-//! circle of a grid one cell thick. See [`crate::geometry::curvature`] for the differences.
+//! circle of a grid one cell thick. See [`crate::geometry::curvature`] for the differences. Behind a sheet without thickness
+//! φ is what it is on the other hand of the cell: the surface meets the sheet at a right angle.
 
 use super::tiles::{Halo, SIDE, Tiles};
 use crate::geometry::curvature::level_set_curvature;
@@ -18,8 +19,14 @@ pub fn curvature(tiles: &Tiles, phi: &[f64], band: f64, outside: f64) -> Vec<f64
         tiles.load_halo(phi, t, outside, &mut halo);
         for (l, value) in part.iter_mut().enumerate().filter(|(l, _)| own[*l].abs() < band) {
             let at = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|c| c as isize);
+            let sheets = tiles.sheets(t).filter(|s| !s.is_clear(l));
             let around = std::array::from_fn(|i| {
-                let i = i as isize;
+                let hidden = |i: usize| sheets.is_some_and(|s| s.sees[l] >> i & 1 == 0);
+                let i = match (hidden(i), hidden(26 - i)) {
+                    (false, _) => i as isize,
+                    (true, false) => 26 - i as isize,
+                    (true, true) => 13,
+                };
                 halo.get(at[0] + i % 3 - 1, at[1] + i / 3 % 3 - 1, at[2] + i / 9 - 1)
             });
             *value = level_set_curvature(&around, tiles.h(), tiles.axes());

@@ -4,6 +4,7 @@
 //! each gets its value from its known neighbours as they were before the layer, so the result does
 //! not depend on the order or on the number of threads. Tiles far from the last layer are skipped.
 
+use super::sheets::SEES_ALL;
 use super::tiles::{NONE, SIDE, Tiles};
 use rayon::prelude::*;
 
@@ -108,7 +109,7 @@ impl Rows {
         mask
     }
 
-    /// The known neighbours of local cell (x, y, z), in a fixed order.
+    /// The known neighbours of local cell (x, y, z) that it sees, in a fixed order.
     pub fn neighbours(
         &self,
         tiles: &Tiles,
@@ -141,6 +142,10 @@ impl Rows {
                     out.extend(place.map(|p| (p, [dx, dy, dz])));
                 }
             }
+        }
+        if let Some(sheets) = tiles.sheets(t) {
+            let l = (z * SIDE + y) * SIDE + x;
+            out.retain(|(_, offset)| sheets.sees(l, *offset));
         }
     }
 }
@@ -275,13 +280,16 @@ fn mean_layer(tiles: &Tiles, known: &[Mask], values: &[f64], t: usize) -> Option
         n => values[n as usize * v + place],
     };
     let mut means = Vec::with_capacity(cells.iter().map(|w| w.count_ones() as usize).sum());
+    // Cells that see none of the known ones, because a sheet is between.
+    let (sheets, mut behind) = (tiles.sheets(t), [0; SIDE]);
     // A grid one cell thick has nothing above and below.
     let deep = tiles.depth() > 1;
     for_each_bit(&cells, |_, [x, y, z]| {
         let at = (z * SIDE + y) * SIDE + x;
         let (mut sum, mut count) = (0.0, 0u32);
-        let mut add = |row: u16, bit: usize, value: f64| {
-            if row >> bit & 1 != 0 {
+        let seen = sheets.map_or(SEES_ALL, |s| s.sees[at]);
+        let mut add = |row: u16, bit: usize, way: u32, value: f64| {
+            if row >> bit & 1 != 0 && seen >> way & 1 != 0 {
                 sum += value;
                 count += 1;
             }
@@ -296,18 +304,23 @@ fn mean_layer(tiles: &Tiles, known: &[Mask], values: &[f64], t: usize) -> Option
             _ => own[at + step],
         };
         if deep {
-            add(rows.0[z][y + 1], x + 1, below(z, SIDE * SIDE, [0, 0, -1]));
+            add(rows.0[z][y + 1], x + 1, 4, below(z, SIDE * SIDE, [0, 0, -1]));
         }
-        add(rows.0[z + 1][y], x + 1, below(y, SIDE, [0, -1, 0]));
-        add(rows.0[z + 1][y + 1], x, below(x, 1, [-1, 0, 0]));
-        add(rows.0[z + 1][y + 1], x + 2, above(x, 1, [1, 0, 0]));
-        add(rows.0[z + 1][y + 2], x + 1, above(y, SIDE, [0, 1, 0]));
+        add(rows.0[z + 1][y], x + 1, 10, below(y, SIDE, [0, -1, 0]));
+        add(rows.0[z + 1][y + 1], x, 12, below(x, 1, [-1, 0, 0]));
+        add(rows.0[z + 1][y + 1], x + 2, 14, above(x, 1, [1, 0, 0]));
+        add(rows.0[z + 1][y + 2], x + 1, 16, above(y, SIDE, [0, 1, 0]));
         if deep {
-            add(rows.0[z + 2][y + 1], x + 1, above(z, SIDE * SIDE, [0, 0, 1]));
+            add(rows.0[z + 2][y + 1], x + 1, 22, above(z, SIDE * SIDE, [0, 0, 1]));
         }
-        means.push(sum / f64::from(count));
+        if count > 0 {
+            means.push(sum / f64::from(count));
+        } else {
+            behind[z] |= 1 << (y * SIDE + x);
+        }
     });
-    Some(Gain { cells, values: means })
+    (0..SIDE).for_each(|z| cells[z] &= !behind[z]);
+    (!means.is_empty()).then_some(Gain { cells, values: means })
 }
 
 /// The cells that one tile gains, and all those that were tried; None if there are none.
@@ -331,12 +344,17 @@ fn layer<T: Copy>(
     }
     let mut gain = Gain { cells: [0; SIDE], values: Vec::new() };
     let mut neighbours = Vec::with_capacity(26);
+    let mut beyond = [0; SIDE];
     for_each_bit(&tried, |place, cell| {
         rows.neighbours(tiles, t, cell, reach, &mut neighbours);
-        if let Some(value) = fill(t, cell, &neighbours, values) {
+        if neighbours.is_empty() {
+            // All of them are behind a sheet; others may come.
+            beyond[place / (SIDE * SIDE)] |= 1 << (place % (SIDE * SIDE));
+        } else if let Some(value) = fill(t, cell, &neighbours, values) {
             gain.cells[place / (SIDE * SIDE)] |= 1 << (place % (SIDE * SIDE));
             gain.values.push(value);
         }
     });
-    Some((gain, tried))
+    (0..SIDE).for_each(|z| tried[z] &= !beyond[z]);
+    (tried != [0; SIDE]).then_some((gain, tried))
 }

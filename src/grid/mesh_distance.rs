@@ -8,7 +8,7 @@
 //!
 //! A mesh with an opening larger than [`OPENING`] of its area is thin: a cup without thickness, a leaf.
 //! It has two sides and no inside, its distance is never negative, and [`MeshDistance::crosses`] tells
-//! whether a path passes through it. For grids, which see nothing that is thinner than they, a plate stands for it
+//! whether a path passes through it. For grids that see nothing thinner than they, a plate stands for it
 //! ([`MeshDistance::plate`]): behind the sheet where it has a hollow side, so that a cup holds what it holds,
 //! on both sides of it where it has none.
 //! Checked by the tests here, tests/colliders.rs and tests/colliders_damaged.rs.

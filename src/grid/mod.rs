@@ -11,6 +11,7 @@ mod mesh_distance_scan;
 mod mesh_distance_sign;
 mod patch;
 mod redistance;
+mod sheets;
 mod sides;
 mod smooth;
 mod tiles;
@@ -23,6 +24,7 @@ pub use extrapolate::{close_in_walls, extend_average, extend_linear, extend_moti
 pub use mesh_distance::{DistanceParams, Kind, MeshDistance};
 pub use patch::{MAX_MARGIN, Patch};
 pub use redistance::{Order, redistance, redistance_where};
+pub use sheets::{SEES_ALL, TileSheets};
 pub use sides::{Side, Sides};
 pub use smooth::smooth;
 pub use tiles::{Halo, NONE, SIDE, Tiles};

@@ -151,6 +151,9 @@ impl<'a> Stencil<'a> {
         let (t, l) = (self.place / self.tiles.volume(), self.place % self.tiles.volume());
         let (x, y, z) = ((l % SIDE) as i32, (l / SIDE % SIDE) as i32, (l / (SIDE * SIDE)) as i32);
         let marked = |p: &usize| self.counts.is_empty() || self.counts[*p] != 0;
+        if self.tiles.sheets(t).is_some_and(|s| !s.sees(l, [dx, dy, dz])) {
+            return None;
+        }
         self.tiles.near(t, x + dx, y + dy, z + dz).filter(marked).map(|p| self.phi[p])
     }
 
@@ -291,6 +294,10 @@ impl Patches<'_> {
 
     /// A source nearer to x than the given one, if the cell under x's foot knows one.
     fn refined(&self, x: &Vec3, t: usize, source: u32, nearest: &[u32]) -> u32 {
+        // The cell under the foot may be on the other side of a sheet.
+        if self.tiles.sheets(t).is_some() {
+            return source;
+        }
         let s = &self.sources[source as usize];
         let under = x - s.normal * s.normal.dot(&(x - s.foot));
         let found = self.locate(t, &under).map_or(NONE, |p| nearest[p]);

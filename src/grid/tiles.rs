@@ -18,10 +18,12 @@
 //! Tiles are sorted by (z,y,x), so the order of a field depends only on which tiles exist. The
 //! positions are those of the whole grid; nothing depends on the size of the domain.
 
+use super::sheets::TileSheets;
 use crate::math::Vec3;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
 /// Cells along x and y of a tile.
 pub const SIDE: usize = 8;
@@ -63,6 +65,8 @@ pub struct Tiles {
     coords: Vec<[i32; 3]>,
     index: Index,
     neighbours: Vec<[u32; 27]>,
+    /// What the cells of each tile see past sheets; empty if there are none.
+    sheets: Vec<Option<Arc<TileSheets>>>,
 }
 
 /// Values of a tile and one layer of cells round it, 10×10×10 (10×10×3 when one cell thick).
@@ -95,11 +99,28 @@ impl Tiles {
         let mut index = Index::with_capacity_and_hasher(coords.len(), Default::default());
         index.extend(coords.iter().enumerate().map(|(t, c)| (*c, t as u32)));
         let neighbours = coords.par_iter().map(|c| neighbours_of(&index, c)).collect();
-        Self { h, per_metre: 1.0 / h, origin, depth: if flat { 1 } else { SIDE }, coords, index, neighbours }
+        let depth = if flat { 1 } else { SIDE };
+        Self { h, per_metre: 1.0 / h, origin, depth, coords, index, neighbours, sheets: Vec::new() }
     }
 
     pub fn h(&self) -> f64 {
         self.h
+    }
+
+    /// The same tiles with what the cells of each see past sheets; None where they see everything.
+    pub fn set_sheets(&mut self, sheets: Vec<Option<Arc<TileSheets>>>) {
+        self.sheets = if sheets.iter().any(Option::is_some) { sheets } else { Vec::new() };
+    }
+
+    /// What the cells of a tile see past sheets; None if they see everything.
+    #[inline]
+    pub fn sheets(&self, t: usize) -> Option<&Arc<TileSheets>> {
+        self.sheets.get(t).and_then(Option::as_ref)
+    }
+
+    /// Whether there are sheets anywhere near.
+    pub fn any_sheets(&self) -> bool {
+        !self.sheets.is_empty()
     }
 
     pub fn origin(&self) -> Vec3 {
@@ -248,6 +269,13 @@ impl Tiles {
     #[inline]
     pub fn centre(&self, cell: [i32; 3]) -> Vec3 {
         self.corner(cell).add_scalar(0.5 * self.h)
+    }
+
+    /// Where a cell looks from past sheets: a millionth of a cell beside its centre, so that a sheet through the very centres of
+    /// cells has them all on one side.
+    #[inline]
+    pub fn eye(&self, cell: [i32; 3]) -> Vec3 {
+        self.centre(cell) + Vec3::new(0.62e-6, 0.41e-6, 0.27e-6) * self.h
     }
 
     /// Position in cells: integer parts are grid indices.

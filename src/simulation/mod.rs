@@ -234,7 +234,9 @@ impl Simulation {
     pub fn surface(&self) -> Result<TriMesh> {
         // Up to sheets without thickness that lie in the middle of the plates that stand for them. In walls of a few cells a
         // surface that goes in deeper than a quarter of a cell shows the cells at which it changes sides.
-        let amid = self.world.colliders.iter().any(|c| c.object.is_amid_plate());
+        let thickness = thickest(&self.scene, &self.world, self.frame as f64).max(self.liquid.thickest());
+        let amid =
+            !self.world.separates(thickness) && self.world.colliders.iter().any(|c| c.object.is_amid_plate());
         let cells = if amid { 0.75 } else { 0.25 };
         let overlap = self.scene.outputs.wall_overlap.unwrap_or(cells * self.scene.cell());
         let viscosity = viscosities(&self.scene, self.frame as f64);

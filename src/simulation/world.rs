@@ -86,10 +86,12 @@ pub(super) struct World {
     pub painted: [f64; 2],
     /// Half the thickness of the plates that stand for sheets without thickness, m.
     sheet: f64,
+    /// Whether the simulator tells the two sides of a sheet apart without a plate.
+    separates: bool,
 }
 
-/// Sheets without thickness are plates of twice this many cells, behind the sheet if it has a hollow side. The nodes
-/// of a grid then always find some of the plate, and no two neighbouring cell centres are free on different sides of it.
+/// Sheets without thickness are plates of twice this many cells where a simulator needs that, behind the sheet if it has a hollow
+/// side. The nodes of a grid then always find some of the plate, and no two neighbouring cell centres are free on different sides of it.
 const SHEET_CELLS: f64 = 0.75;
 
 impl World {
@@ -115,11 +117,18 @@ impl World {
             domain_friction: domain.map_or(0.0, |d| d.friction),
             painted: [0.0; 2],
             sheet: SHEET_CELLS * scene.cell(),
+            separates: separates(&scene.simulator),
         })
     }
 
     pub fn any_animated(&self) -> bool {
         self.colliders.iter().any(Collider::is_animated)
+    }
+
+    /// Whether sheets without thickness have no plates in liquid of this viscosity. Liquid that sticks to a sheet needs one: the
+    /// stress of thick liquid would act from one side to the other.
+    pub fn separates(&self, viscosity: f64) -> bool {
+        self.separates && viscosity < STICKS_FROM
     }
 
     /// The greatest speed of a collider in the frame that follows `from` and takes `seconds`.
@@ -150,8 +159,20 @@ impl World {
         let solids = there().zip(&rough).map(place).collect::<Result<Vec<_>>>()?;
         let painted = there().zip(rough).map(|(c, r)| r.map(|r| (r, c.friction.at(to))));
         let domain = wall(self.domain_wall, self.domain_friction);
-        Ok(Solids::new(solids, self.domain, self.closed, domain).roughened(painted).thickened(self.sheet))
+        let solids = Solids::new(solids, self.domain, self.closed, domain).roughened(painted);
+        Ok(match self.separates(viscosity) {
+            true => solids.with_plates_behind(self.sheet),
+            false => solids.thickened(self.sheet),
+        })
     }
+}
+
+/// Whether a simulator tells the two sides of a sheet apart without a plate: particles do, where they carry all there is.
+fn separates(simulator: &scene::Simulator) -> bool {
+    use scene::{SimulatorType, Surface, Transfer};
+    let carried = matches!(simulator.transfer, Transfer::Flip | Transfer::Apic);
+    let everywhere = simulator.narrow_band == 0;
+    simulator.kind == SimulatorType::Mac && simulator.surface == Surface::Particles && carried && everywhere
 }
 
 /// A wall of the scene as liquid of this viscosity meets it.

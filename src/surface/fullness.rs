@@ -16,8 +16,8 @@
 //! where sheets tear, walls sweep or drops gather, the particles have the last word. So the level set
 //! can neither gain nor lose more than the tolerance times the surface.
 
-use crate::field::{Particles, volume_at_centres};
-use crate::grid::{Halo, Tiles};
+use crate::field::{Particles, Sight, volume_at_centres};
+use crate::grid::{Halo, TileSheets, Tiles};
 use rayon::prelude::*;
 
 /// How far level set and particles may disagree, as fullness; at the surface also in cells. The scatter
@@ -36,9 +36,12 @@ const LEAST_ROOM: f64 = 0.2;
 const UNKNOWN: f64 = -1.0;
 
 /// How full the surroundings of each cell centre are; negative where solids leave too little room.
-/// `room` is the share of each cell outside solids.
-pub fn fullness(tiles: &Tiles, particles: &Particles, room: &[f64]) -> Vec<f64> {
-    let mut full = volume_at_centres(tiles, particles);
+/// `room` is the share of each cell outside solids. Beside a sheet without thickness both the volume and the room
+/// are those of its own side, and where the other takes most of the room the few particles that are left say little: what they
+/// differ by from the carried distance `phi` counts by the share of the room that is seen.
+pub fn fullness(sight: &Sight, particles: &Particles, room: &[f64], phi: &[f64]) -> Vec<f64> {
+    let tiles = sight.tiles;
+    let mut full = volume_at_centres(sight, particles);
     let cell = tiles.h().powi(3);
     full.par_chunks_mut(tiles.volume()).enumerate().for_each_init(Halo::default, |halo, (t, part)| {
         let own = &room[t * tiles.volume()..(t + 1) * tiles.volume()];
@@ -48,7 +51,19 @@ pub fn fullness(tiles: &Tiles, particles: &Particles, room: &[f64]) -> Vec<f64> 
             own.iter().any(|r| *r < 1.0) || halo.0[..100 * (tiles.depth() + 2)].iter().any(|r| *r < 1.0);
         for (l, f) in part.iter_mut().enumerate() {
             let open = if walls { room_round(halo, l, tiles) } else { 1.0 };
-            *f = if open < LEAST_ROOM { UNKNOWN } else { *f / (open * cell) };
+            let Some(sheets) = tiles.sheets(t).filter(|s| !s.is_clear(l)) else {
+                *f = if open < LEAST_ROOM { UNKNOWN } else { *f / (open * cell) };
+                continue;
+            };
+            let seen = room_seen(tiles, room, t, l, sheets);
+            let full = *f / (seen * cell);
+            let expected = fullness_at(-phi[t * tiles.volume() + l] / tiles.h());
+            *f = match seen < LEAST_ROOM {
+                true => UNKNOWN,
+                // No particle at all is no matter of chance.
+                false if *f == 0.0 => 0.0,
+                false => expected + (full - expected) * (seen / open).min(1.0),
+            };
         }
     });
     full
@@ -63,6 +78,21 @@ fn room_round(halo: &Halo, l: usize, tiles: &Tiles) -> f64 {
     let line = |y, z| (0..3).map(|i| share[i as usize] * halo.get(x + i - 1, y, z)).sum::<f64>();
     let face = |z| (0..3).map(|j| share[j as usize] * line(y + j - 1, z)).sum::<f64>();
     if tiles.is_flat() { face(z) } else { (0..3).map(|k| share[k as usize] * face(z + k - 1)).sum() }
+}
+
+/// The same beside a sheet: of the cells that are seen the part on the side of their centre, of the others the rest.
+fn room_seen(tiles: &Tiles, room: &[f64], t: usize, l: usize, sheets: &TileSheets) -> f64 {
+    let (at, share, v) = (TileSheets::local(l), [0.125, 0.75, 0.125], tiles.volume());
+    let layers = if tiles.is_flat() { 9..18 } else { 0..27i32 };
+    let part = |n: i32| {
+        let by = [n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1];
+        let place = tiles.near(t, at[0] + by[0], at[1] + by[1], at[2] + by[2]);
+        let own = place.and_then(|p| tiles.sheets(p / v).map(|s| s.own[p % v] as f64)).unwrap_or(1.0);
+        let side = if sheets.sees(l, by) { own } else { 1.0 - own };
+        let weight = (0..tiles.axes()).map(|a| share[(by[a] + 1) as usize]).product::<f64>();
+        weight * side * place.map_or(1.0, |p| room[p])
+    };
+    layers.map(part).sum()
 }
 
 /// Depth below a plane surface, in cells from −1 to 1, of a point with this fullness.
@@ -153,6 +183,7 @@ fn disagreement(tiles: &Tiles, phi: &[f64], full: &[f64], thick: &[bool]) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::Solids;
     use crate::math::Vec3;
 
     /// Particles on an even lattice of eight a cell below the plane n·x = d, and the tiles round them.
@@ -176,7 +207,12 @@ mod tests {
         for n in [Vec3::y(), Vec3::new(1.0, 1.0, 0.0), Vec3::new(0.3, 1.0, -0.6), Vec3::new(1.0, 1.0, 1.0)] {
             let n = n.normalize();
             let (tiles, particles) = pool(n, 2.0);
-            let full = fullness(&tiles, &particles, &tiles.field(1.0));
+            let full = fullness(
+                &Sight { tiles: &tiles, sheets: &Solids::default() },
+                &particles,
+                &tiles.field(1.0),
+                &[],
+            );
             let base = tiles.find(&[0, 0, 0]) as usize * tiles.volume();
             for (p, full) in full.iter().enumerate().skip(base).take(tiles.volume()) {
                 let exact = (2.0 - n.dot(&tiles.centre(tiles.cell(p)))) / tiles.h();
@@ -191,7 +227,12 @@ mod tests {
     #[test]
     fn the_particles_overrule_a_surface_only_where_it_is_far_off() {
         let (tiles, particles) = pool(Vec3::y(), 2.0);
-        let full = fullness(&tiles, &particles, &tiles.field(1.0));
+        let full = fullness(
+            &Sight { tiles: &tiles, sheets: &Solids::default() },
+            &particles,
+            &tiles.field(1.0),
+            &[],
+        );
         let exact: Vec<f64> = (0..tiles.cells()).map(|p| tiles.centre(tiles.cell(p)).y - 2.0).collect();
         let middle = tiles.find(&[0, 0, 0]) as usize * tiles.volume();
         let check = |offset: f64, side: f64, wanted: &dyn Fn(f64, f64) -> bool| {

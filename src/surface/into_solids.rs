@@ -69,6 +69,10 @@ pub fn continue_from_own_side(
 
 /// Whether the surface nearest to x is away from solids, so that the distance d can be believed.
 pub fn is_free(solids: &Solids, distance: &dyn Fn(&Vec3) -> f64, x: &Vec3, d: f64, h: f64) -> bool {
+    // Where a volume ends at a sheet its distance is a rounding.
+    if d.abs() < TOUCHES * h && solids.closest_sheet(x, TOUCHES * h).is_some() {
+        return false;
+    }
     let e = 1e-3 * h;
     let along = |a: usize| {
         let (mut low, mut high) = (*x, *x);
@@ -80,6 +84,13 @@ pub fn is_free(solids: &Solids, distance: &dyn Fn(&Vec3) -> f64, x: &Vec3, d: f6
     let foot = x - n * d;
     // Where two sides are equally near the gradient leads to neither.
     if distance(&foot).abs() > 0.1 * h {
+        return false;
+    }
+    // A sheet is a wall to what comes from where x is.
+    if let Some(sheet) = solids.closest_sheet(&foot, TOUCHES * h)
+        && let Some(out) = (x - sheet).try_normalize(1e-9 * h)
+        && n.dot(&out) <= -FACES
+    {
         return false;
     }
     // A surface that ends at a wall is free up to the wall; one that faces the wall is not.

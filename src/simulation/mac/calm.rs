@@ -68,6 +68,7 @@ fn kept(tiles: &Tiles, particles: &Particles, full: &[f64], fade: &[f32], dt: f6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::{Sight, Solids};
     use crate::math::Vec3;
     use crate::surface::fullness;
 
@@ -84,7 +85,8 @@ mod tests {
             }
         }
         particles.sort(&tiles).unwrap();
-        let full = fullness(&tiles, &particles, &tiles.field(1.0));
+        let open = Sight { tiles: &tiles, sheets: &Solids::default() };
+        let full = fullness(&open, &particles, &tiles.field(1.0), &[]);
         let keeps = kept(&tiles, &particles, &full, &[], FADING);
         let inner = tiles.find(&[0, 0, 0]) as usize * tiles.volume();
         let wet = (inner..inner + tiles.volume()).filter(|c| !particles.of_cell(*c).is_empty());

@@ -4,6 +4,7 @@
 //! where the nearest point of its surface is away from solids; elsewhere it is continued linearly, so
 //! that a pool filled to its walls is level up to the glass.
 
+use super::sheets::mean_seen;
 use super::{Mac, State};
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
@@ -65,12 +66,21 @@ impl Mac {
         let mut phi = own.clone();
         // Beside a wall the distance is that to the wall, down to the depth of the band.
         continue_into_solids(tiles, &mut phi, &known, self.band_cells() as usize, 0.99 * band, band)?;
+        let mut touching = Vec::new();
         for p in (0..phi.len()).filter(|&p| known[p] == 0 && solid[p] >= 0.0) {
-            // The side is known from the volume itself; what came through a wall says nothing.
-            if phi[p] * own[p] <= 0.0 {
+            let at_sheet = || solids.closest_sheet(&self.centre(tiles, p), TOUCHES * h).is_some();
+            // The side is known from the volume itself; what came through a wall says nothing. Only where a volume ends
+            // at a sheet it is a rounding, and the cells that are seen know better.
+            if own[p].abs() < TOUCHES * h && at_sheet() {
+                phi[p] = f64::NAN;
+                touching.push(p);
+            } else if phi[p] * own[p] <= 0.0 {
                 phi[p] = band.copysign(own[p]);
             }
         }
+        let seen = |p: &usize| mean_seen(&self.next.grid, &phi, *p).unwrap_or(band.copysign(own[*p]));
+        let values: Vec<f64> = touching.iter().map(seen).collect();
+        touching.into_iter().zip(values).for_each(|(p, d)| phi[p] = d);
         self.next.grid.liquid = phi;
         self.restore_distance(solids)?;
         let smoke = self.options.smoke.is_some();
@@ -81,7 +91,9 @@ impl Mac {
         };
         let velocity = |x: &Vec3| inside(x).map_or(Vec3::zeros(), |v| (v.velocity)(x));
         // The distance has been continued through walls; what is beyond them is not part of the volume.
-        let within = |x: &Vec3| nearest(x) < TOUCHES * h;
+        // At a sheet it ends where the sheet is.
+        let past = |x: &Vec3| if solids.closest_sheet(x, TOUCHES * h).is_some() { 0.0 } else { TOUCHES * h };
+        let within = |x: &Vec3| nearest(x) < past(x);
         self.next.particles.stride = self.options.columns.stride();
         let newcomers = self.seeds(solids, &within);
         let newcomers = Newcomers {
@@ -97,7 +109,9 @@ impl Mac {
             self.fill_tracked(solids, volumes, markers)?;
         }
         self.start_velocity(&velocity);
+        self.next.below = super::sheets::close_own_faces(&mut self.next.grid, None);
         self.next.carry = self.next.grid.velocity.clone();
+        self.next.carry_below = self.next.below.clone();
         let everywhere = std::array::from_fn(|_| self.next.grid.tiles.field(1));
         self.next.fastest = self.next.grid.max_speed(&everywhere);
         self.now = std::mem::take(&mut self.next);
@@ -264,9 +278,13 @@ impl Mac {
                     here.fold(0u64, |m, p| m | 1 << self.seeding.part_of(tiles, &particles.position[p]));
                 for n in (0..self.seeding.full()).filter(|n| taken >> n & 1 == 0) {
                     let x = self.seeding.place(tiles, cell, n, *moment);
+                    let phi = match grid.sight().of_particle(t, &x) {
+                        Some(eyes) => grid.sight().sample(t, &eyes, &grid.liquid, &x),
+                        None => liquid.sample(tiles.centred(&x)),
+                    };
                     let g = tiles.to_grid(&x);
                     let node = [g.x, g.y, if tiles.is_flat() { 0.0 } else { g.z }];
-                    if inside(&x, liquid.sample(tiles.centred(&x))) && solid.sample(node) > 0.0 {
+                    if inside(&x, phi) && solid.sample(node) > 0.0 {
                         found.push(x);
                     }
                 }
@@ -375,7 +393,9 @@ fn bridges(tiles: &Tiles, phi: &[f64], solid: &[f64]) -> Vec<(usize, f64)> {
         let bridge = |l: usize| {
             let cell = tiles.cell(t * v + l);
             let (mut least, mut most, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0);
-            for step in &steps[..2 * tiles.axes()] {
+            // What is behind a sheet is no other side of this wall.
+            let seen = |step: &&[i32; 3]| tiles.sheets(t).is_none_or(|s| s.sees(l, **step));
+            for step in steps[..2 * tiles.axes()].iter().filter(seen) {
                 let beside = std::array::from_fn(|a| cell[a] + step[a]);
                 if wall.get(beside) >= 0.0 {
                     let d = near.get(beside);

@@ -20,6 +20,7 @@ mod free;
 mod moving;
 mod output;
 mod saving;
+mod sheets;
 mod skin;
 mod smoke;
 mod spray;
@@ -39,7 +40,7 @@ use crate::grid::{MAX_MARGIN, Patch, Side, Sides, extend_average};
 use crate::math::{Aabb, Motion, Vec3, elementary};
 use crate::scene::{Flow, Shown, Smoke};
 use crate::solver::mac::{
-    Afloat, Asked, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, constrain,
+    Afloat, Asked, Carried, MacGrid, Multigrid, PressureOptions, Projected, Transfer, close_faces, constrain,
     grid_to_particles, particles_to_grid, project_with_bodies, surface_tension, wall_drag,
 };
 use crate::solver::pressure::Projection;
@@ -49,6 +50,7 @@ use rayon::prelude::*;
 
 use attributes::Thickness;
 pub(super) use filling::InitialVolume;
+use sheets::{close_own_faces, liquid_at};
 use thick::Thickened;
 
 /// The distance to the surface is kept within at least this many cells.
@@ -169,6 +171,9 @@ struct State {
     emitted: Vec<f64>,
     /// Velocity that carries the particles: that of the grid, and the drift that takes crowds apart.
     carry: [Vec<f64>; 3],
+    /// The velocity of the grid and that of the particles on the lower sides of faces that sheets close; empty without sheets.
+    below: [Vec<f64>; 3],
+    carry_below: [Vec<f64>; 3],
     /// The greatest speed on a face of liquid, m/s.
     fastest: f64,
     /// What carries the surface where no particles do; the grid stands on its tiles and has its distance.
@@ -188,6 +193,7 @@ pub struct Mac {
     moved: moving::Moved,
     /// Face velocities when the particles were spread on the grid, and which faces got theirs from particles.
     before: [Vec<f64>; 3],
+    before_below: [Vec<f64>; 3],
     spread: [Vec<u8>; 3],
     /// Which particles exchange velocity with the grid; the others fly freely.
     takes_part: Vec<bool>,
@@ -225,6 +231,7 @@ impl Mac {
             reach: Reach::default(),
             moved: moving::Moved::default(),
             before: Default::default(),
+            before_below: Default::default(),
             spread: Default::default(),
             takes_part: Vec::new(),
             full: Vec::new(),
@@ -241,7 +248,7 @@ impl Mac {
 
     /// Drop what only the step being made needs.
     fn forget(&mut self) {
-        (self.before, self.spread, self.mu) = Default::default();
+        (self.before, self.before_below, self.spread, self.mu) = Default::default();
         self.fade.clear();
     }
 
@@ -296,15 +303,15 @@ impl Mac {
                 return (wet, drops);
             }
             patch.load(tiles, &state.grid.liquid, tiles.coords()[t], 1, tiles.h());
-            let (sides, v) = (Sides::of(patch), tiles.volume());
+            let (sides, v, sight) = (Sides::of(patch), tiles.volume(), state.grid.sight());
             for l in (0..v).filter(|l| sides.at(*l) != Side::Below) {
                 for p in particles.of_cell(t * v + l) {
-                    let (at, n) = (tiles.centred(&particles.position[p]), p - range.start);
-                    let d = patch.sample(at);
+                    let (x, n) = (&particles.position[p], p - range.start);
+                    let (d, least) = liquid_at(&sight, t, patch, &state.grid.liquid, x);
                     (wet[n], drops[n]) = match sides.at(l) {
                         // Where the level set has lost a sheet, its particles are all that is left of it.
                         Side::Above => (false, d > 0.0),
-                        _ => (moves_with_liquid(patch, at, d, || clings(p) * tiles.h()), d > off),
+                        _ => (least < 0.0 || d < clings(p) * tiles.h(), d > off),
                     };
                 }
             }
@@ -407,6 +414,7 @@ impl Liquid for Mac {
         for (u, known) in grid.velocity.iter_mut().zip(&mut known).take(grid.tiles.axes()) {
             extend_average(&grid.tiles, u, known, 2)?;
         }
+        self.before_below = close_own_faces(grid, None);
         let copy = |u: &Vec<f64>| u.par_iter().copied().collect();
         self.before = self.next.grid.velocity.each_ref().map(copy);
         Ok(())
@@ -465,9 +473,11 @@ impl Liquid for Mac {
             u.par_iter_mut().zip(&*known).filter(|(_, k)| **k == 0).for_each(|(u, _)| *u = 0.0);
         }
         constrain(grid, solids, &known, WALL_LAYERS);
+        self.next.below = close_own_faces(grid, Some(solids));
         for (drift, u) in drift.iter_mut().zip(&grid.velocity) {
             drift.par_iter_mut().zip(u).for_each(|(d, u)| *d += u);
         }
+        self.next.carry_below = close_faces(grid, &mut drift, Some(solids));
         self.next.carry = drift;
         let Projection { closed_regions, refused_inflow, .. } = report;
         Ok(Solved { solves, closed_regions, refused_inflow, flow })
@@ -476,8 +486,9 @@ impl Liquid for Mac {
     fn finish(&mut self, step: &Step) -> Result<()> {
         let (transfer, keeps) = (self.options.transfer.over(step.dt), self.keeps(step.dt));
         let free = self.free_pieces(step);
-        let State { grid, particles, .. } = &mut self.next;
-        grid_to_particles(grid, &self.before, particles, &self.takes_part, transfer, &keeps);
+        let State { grid, particles, below, .. } = &mut self.next;
+        let before = [&self.before, &self.before_below];
+        grid_to_particles(grid, below, before, particles, &self.takes_part, transfer, &keeps);
         self.keep_momentum(&free, step);
         let particles = &mut self.next.particles;
         let position = &particles.position;
@@ -617,13 +628,6 @@ impl Liquid for Mac {
     fn load(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
         self.read(from, solids)
     }
-}
-
-/// Whether a particle in a cell that has liquid in it or beside it moves with that: it does if a corner of the cell of
-/// centres round it is in liquid, or within `clings` metres of the surface, which is at the distance d. Else it is a drop
-/// that flies freely.
-fn moves_with_liquid(liquid: &Patch, at: [f64; 3], d: f64, clings: impl Fn() -> f64) -> bool {
-    liquid.least(at) < 0.0 || d < clings()
 }
 
 /// The solids with the velocities that the solve gave the bodies; None without bodies.

@@ -5,6 +5,7 @@
 //! of half a cell, so that no wall of a cell's thickness is jumped over, and at its end the particle
 //! is put outside every solid as it stands at the end of the step.
 
+use super::sheets::{carry_beside_sheets, liquid_at};
 use super::{Mac, State};
 use crate::error::{Error, Result};
 use crate::field::{Run, Runs, Solids, TileBox, VelocityPatch};
@@ -57,7 +58,7 @@ impl Mac {
     /// Find where the particles are at the end of the step.
     pub(super) fn move_particles(&mut self, step: &Step) -> Result<()> {
         let State { grid, particles, .. } = &self.now;
-        let tiles = &grid.tiles;
+        let (tiles, sight) = (&grid.tiles, grid.sight());
         let margin = self.margin(step.dt);
         let mut position = vec![Vec3::zeros(); particles.len()];
         let clings = self.clinging(particles, step);
@@ -70,12 +71,21 @@ impl Mac {
             }
             around.load(&self.now, t, [self.reach.margin(tiles, tiles.coords()[t]), margin], step);
             let (start, mut runs) = (range.start, Runs::new(tiles));
-            let mut ends: Vec<Vec3> = range.map(|p| tiles.to_grid(&particles.position[p])).collect();
+            let mut ends: Vec<Vec3> = range.clone().map(|p| tiles.to_grid(&particles.position[p])).collect();
             around.velocity.trace_all(&mut ends, step.dt);
+            if tiles.sheets(t).is_some() {
+                let faces = [&self.now.carry, &self.now.carry_below];
+                for (p, end) in range.zip(&mut ends) {
+                    let x = &particles.position[p];
+                    if let Some(eyes) = sight.of_particle(t, x) {
+                        *end = sight.trace(t, &eyes, faces, &tiles.to_grid(x), step.dt);
+                    }
+                }
+            }
             let cells = (0..tiles.volume()).map(|l| (l, particles.of_cell(t * tiles.volume() + l)));
             for (p, l) in cells.flat_map(|(l, here)| here.map(move |p| (p, l))) {
                 let (x, v) = (&particles.position[p], &particles.velocity[p]);
-                let free = around.is_free(tiles, x, l, || clings(p) * tiles.h());
+                let free = around.is_free(grid, t, x, l, || clings(p) * tiles.h());
                 let (to, velocity) = around.carry(tiles, step, [x, v, &ends[p - start]], free);
                 if velocity != *v {
                     moved.bounced.push((particles.id[p], to, velocity));
@@ -151,12 +161,13 @@ impl Mac {
         let solid = &next.grid.centre;
         let mut phi =
             advect(&old.tiles, &old.liquid, &old.velocity, tiles, solid, step.dt, &self.reach, band);
+        carry_beside_sheets(&self.now, &next.grid, step, &mut phi, band.0);
         add_sources(tiles, &mut phi, step);
         cut_sinks(tiles, &mut phi, step);
         next.grid.liquid = phi;
         self.keep_band(step)?;
         let State { grid, particles, .. } = &self.next;
-        self.full = fullness(&grid.tiles, particles, &grid.room);
+        self.full = fullness(&grid.sight(), particles, &grid.room, &grid.liquid);
         self.fill_below_band();
         self.mu = self.cell_viscosity(step)?;
         let thick = self.thick_cells(step);
@@ -215,14 +226,14 @@ impl Surroundings {
         }
     }
 
-    /// Whether a particle in local cell l flies on its own.
-    fn is_free(&self, tiles: &Tiles, x: &Vec3, l: usize, clings: impl Fn() -> f64) -> bool {
+    /// Whether a particle in local cell l of tile t flies on its own.
+    fn is_free(&self, grid: &MacGrid, t: usize, x: &Vec3, l: usize, clings: impl Fn() -> f64) -> bool {
         match self.sides.at(l) {
             Side::Below => false,
             Side::Above => true,
             Side::Both => {
-                let at = tiles.centred(x);
-                !super::moves_with_liquid(&self.liquid, at, self.liquid.sample(at), clings)
+                let (d, least) = liquid_at(&grid.sight(), t, &self.liquid, &grid.liquid, x);
+                least >= 0.0 && d >= clings()
             }
         }
     }
@@ -240,14 +251,20 @@ impl Surroundings {
         let ends = || self.solid.sample(nodal(tiles, &g)) + self.solid.sample(nodal(tiles, &to));
         let sweep = step.solids.max_speed() * step.dt + CLOSE * h;
         if !self.walls || 0.5 * (ends() - travel) > sweep {
-            let position = hold_back(step.solids, x, tiles.origin() + to * h);
-            return (position, *v);
+            let (position, stopped) = hold_back(step.solids, x, tiles.origin() + to * h, h);
+            let velocity =
+                stopped.filter(|_| free).map_or(*v, |n| off_the_sheet(step.solids, &position, v, &n, h));
+            return (position, velocity);
         }
         to = self.slide(tiles, &g, &to, travel / h);
         let end = put_outside(step.solids, tiles.origin() + to * h, h, tiles.is_flat());
-        let position = hold_back(step.solids, x, end);
+        let (position, stopped) = hold_back(step.solids, x, end, h);
         // Liquid learns of walls from the pressure; a drop on its own must be told.
-        let velocity = if free { off_the_wall(step.solids, &position, v, h) } else { *v };
+        let velocity = match stopped {
+            _ if !free => *v,
+            Some(n) => off_the_sheet(step.solids, &position, v, &n, h),
+            None => off_the_wall(step.solids, &position, v, h),
+        };
         (position, velocity)
     }
 
@@ -297,7 +314,12 @@ fn off_the_wall(solids: &Solids, x: &Vec3, v: &Vec3, h: f64) -> Vec3 {
     if solids.distance(x, h) > 2.0 * CLEARANCE * h {
         return *v;
     }
-    let (n, wall, own) = (solids.outward(x, 0.25 * h), solids.wall(x, h), solids.velocity(x, h));
+    off_the_sheet(solids, x, v, &solids.outward(x, 0.25 * h), h)
+}
+
+/// The same at a wall with normal n.
+fn off_the_sheet(solids: &Solids, x: &Vec3, v: &Vec3, n: &Vec3, h: f64) -> Vec3 {
+    let (wall, own) = (solids.wall(x, h), solids.velocity(x, h));
     if wall.stick {
         return own;
     }
@@ -306,9 +328,20 @@ fn off_the_wall(solids: &Solids, x: &Vec3, v: &Vec3, h: f64) -> Vec3 {
     own + slip * (1.0 - wall.friction)
 }
 
-/// A path that would pass through a thin solid ends where it began, carried along by the solid.
-fn hold_back(solids: &Solids, from: &Vec3, to: Vec3) -> Vec3 {
-    if solids.any_thin() && solids.path_crosses(from, &to) { solids.carried(from) } else { to }
+/// A path that would pass through a thin solid is carried along by the solid and goes on beside it, without what leads into
+/// it; if that crosses as well, it ends where the solid carries its beginning. Also the normal of what stopped it.
+fn hold_back(solids: &Solids, from: &Vec3, to: Vec3, h: f64) -> (Vec3, Option<Vec3>) {
+    if !solids.any_thin() || !solids.path_crosses(from, &to) {
+        return (to, None);
+    }
+    let carried = solids.carried(from);
+    let Some(nearest) = solids.closest_sheet(&carried, 4.0 * h) else { return (carried, None) };
+    let (away, way) = (carried - nearest, to - carried);
+    let Some(n) = away.try_normalize(1e-6 * h) else { return (carried, None) };
+    // Up to the clearance it may come nearer.
+    let into = (way.dot(&n) + (away.norm() - CLEARANCE * h).max(0.0)).min(0.0);
+    let beside = carried + way - n * into;
+    (if solids.path_crosses(from, &beside) { carried } else { beside }, Some(n))
 }
 
 /// The regions of the sources are liquid.

@@ -11,6 +11,9 @@ use crate::solver::mac::MacGrid;
 
 const AXES: [&str; 3] = ["velocity x", "velocity y", "velocity z"];
 const CARRY: [&str; 3] = ["carry x", "carry y", "carry z"];
+/// Lower sides of faces that sheets close, only where there are sheets.
+const BELOW: [&str; 3] = ["below x", "below y", "below z"];
+const CARRY_BELOW: [&str; 3] = ["carry below x", "carry below y", "carry below z"];
 
 impl Mac {
     pub(super) fn write(&self, out: &mut Writer) {
@@ -24,6 +27,8 @@ impl Mac {
             films,
             emitted,
             carry,
+            below,
+            carry_below,
             fastest,
             tracker,
         } = &self.now;
@@ -38,6 +43,11 @@ impl Mac {
         }
         for (name, u) in CARRY.iter().zip(carry) {
             out.f64s(name, u);
+        }
+        if grid.tiles.any_sheets() {
+            for (name, u) in BELOW.iter().zip(below).chain(CARRY_BELOW.iter().zip(carry_below)) {
+                out.f64s(name, u);
+            }
         }
         out.vectors("particle position", &particles.position);
         out.vectors("particle velocity", &particles.velocity);
@@ -78,6 +88,13 @@ impl Mac {
         for (name, u) in CARRY.iter().zip(&mut carry) {
             *u = field(from, name)?;
         }
+        let (mut below, mut carry_below): ([Vec<f64>; 3], [Vec<f64>; 3]) = Default::default();
+        if grid.tiles.any_sheets() {
+            let sides = BELOW.iter().zip(&mut below).chain(CARRY_BELOW.iter().zip(&mut carry_below));
+            for (name, u) in sides {
+                *u = field(from, name)?;
+            }
+        }
         let mut particles = read_particles(from, self.options.columns.stride())?;
         particles.sort(&grid.tiles)?;
         let [flying, expected, fastest, films] = [volumes[0], volumes[1], volumes[2], volumes[3]];
@@ -95,6 +112,8 @@ impl Mac {
             films,
             emitted,
             carry,
+            below,
+            carry_below,
             fastest,
             tracker,
         };

@@ -14,6 +14,9 @@
 //!     σ(x) = |x − Σ w_p x_p / Σ w_p| − Σ w_p r_p / Σ w_p
 //! ```
 //!
+//! At a sheet without thickness φ is that of the side of x, and where the other side is dry the surface ends on the sheet, at the
+//! distance d from x: liquid has ψ ≥ −d there and air ψ ≤ d, so that what is drawn between them is the sheet itself.
+//!
 //! One particle alone would be a ball of radius r_p, which even half cells do not resolve: it is drawn as
 //! such beside the field. Many in a plane, half a cell apart, make a smooth sheet 2 r_p = 0.62 cells thick.
 //!
@@ -29,6 +32,7 @@ use super::{CLINGS, Mac, State};
 use crate::error::Result;
 use crate::grid::{Patch, SIDE, Tiles, wall_closing};
 use crate::math::{Mat3, Vec3, principal_axes};
+use crate::solver::mac::MacGrid;
 use crate::surface::{LAYERS, continue_from_own_side};
 use rayon::prelude::*;
 
@@ -95,7 +99,8 @@ impl Mac {
                 around.closing.load(tiles, &closing, coord, 1, -band);
                 around.tile = Some(coord);
             }
-            around.interpolate(&fine, t, part, tiles.h(), &members, &of_tile[t]);
+            let sheets = BesideSheets::new(grid, &liquid, coord, &fine, t);
+            around.interpolate(&fine, t, part, tiles.h(), &members, &of_tile[t], sheets.as_ref());
         });
         Ok(Skin { tiles: fine, psi, lone })
     }
@@ -237,18 +242,77 @@ fn members_by_tile(fine: &Tiles, members: &[Member]) -> Vec<Vec<u32>> {
 
 impl Around {
     /// ψ in the fine cells of a tile; h is the width of the grid's cells.
-    fn interpolate(&self, fine: &Tiles, t: usize, psi: &mut [f64], h: f64, members: &[Member], near: &[u32]) {
+    #[allow(clippy::too_many_arguments)]
+    fn interpolate(
+        &self,
+        fine: &Tiles,
+        t: usize,
+        psi: &mut [f64],
+        h: f64,
+        members: &[Member],
+        near: &[u32],
+        sheets: Option<&BesideSheets>,
+    ) {
         let deep = -DEEP * h;
         if near.is_empty() && self.liquid.values().iter().chain(self.closing.values()).all(|d| *d < deep) {
             return psi.fill(deep);
         }
-        let skin = skin_of(fine, fine.base(t), members, near);
+        let hidden = |x: &Vec3, m: &Member| sheets.is_some_and(|s| s.grid.sheets.crosses(x, &m.position));
+        let skin = skin_of(fine, fine.base(t), members, near, hidden);
         let eighth = fine.coords()[t].map(|c| c.rem_euclid(2) as usize);
         let (own, closing) = (halved(&self.liquid, eighth), halved(&self.closing, eighth));
         for (l, psi) in psi.iter_mut().enumerate() {
-            let own = skin.as_ref().map_or(own[l], |s| own[l].min(s[l]));
-            *psi = own.max(closing[l]);
+            let sides = sheets.and_then(|s| s.at(l));
+            let own = sides.as_ref().map_or(own[l], |s| s.own);
+            let own = skin.as_ref().map_or(own, |s| own.min(s[l]));
+            *psi = sides.map_or(own, |s| s.bounded(own)).max(closing[l]);
         }
+    }
+}
+
+/// A tile of fine cells in a tile of the grid that has sheets near.
+struct BesideSheets<'a> {
+    grid: &'a MacGrid,
+    liquid: &'a [f64],
+    /// The tile of the grid, and the fine one.
+    coarse: usize,
+    fine: &'a Tiles,
+    t: usize,
+}
+
+/// What a fine cell knows beside a sheet: φ of its side, of the other one if that is near, and the distance to the sheet.
+struct Beside {
+    own: f64,
+    other: Option<f64>,
+    distance: f64,
+}
+
+impl Beside {
+    fn bounded(&self, psi: f64) -> f64 {
+        match self.other {
+            Some(other) if other >= 0.0 => psi.max(-self.distance),
+            Some(_) if psi >= 0.0 => psi.min(self.distance),
+            _ => psi,
+        }
+    }
+}
+
+impl<'a> BesideSheets<'a> {
+    fn new(grid: &'a MacGrid, liquid: &'a [f64], coord: [i32; 3], fine: &'a Tiles, t: usize) -> Option<Self> {
+        let coarse = grid.tiles.find_tile(coord).filter(|c| grid.tiles.sheets(*c).is_some())?;
+        Some(Self { grid, liquid, coarse, fine, t })
+    }
+
+    /// At a fine cell; None if nothing is hidden from it.
+    fn at(&self, l: usize) -> Option<Beside> {
+        let (grid, sight) = (self.grid, self.grid.sight());
+        let x = self.fine.centre(self.fine.cell(self.t * self.fine.volume() + l));
+        let eyes = sight.of_particle(self.coarse, &x)?;
+        let own = sight.sample(self.coarse, &eyes, self.liquid, &x);
+        let other = sight.sample_seen(self.coarse, &eyes.others(), self.liquid, &x);
+        let reach = FURTHEST * grid.tiles.h();
+        let distance = grid.sheets.closest_sheet(&x, reach).map_or(reach, |p| (p - x).norm());
+        Some(Beside { own, other, distance })
     }
 }
 
@@ -289,8 +353,14 @@ fn halved(patch: &Patch, eighth: [usize; 3]) -> [f64; SIDE * SIDE * SIDE] {
     all
 }
 
-/// σ in the cells of a tile; None without members.
-fn skin_of(fine: &Tiles, base: [i32; 3], members: &[Member], near: &[u32]) -> Option<Vec<f64>> {
+/// σ in the cells of a tile, of the members that are not hidden; None without members.
+fn skin_of(
+    fine: &Tiles,
+    base: [i32; 3],
+    members: &[Member],
+    near: &[u32],
+    hidden: impl Fn(&Vec3, &Member) -> bool,
+) -> Option<Vec<f64>> {
     if near.is_empty() {
         return None;
     }
@@ -305,7 +375,7 @@ fn skin_of(fine: &Tiles, base: [i32; 3], members: &[Member], near: &[u32]) -> Op
         for (k, j, i) in span(2).flat_map(|k| span(1).flat_map(move |j| span(0).map(move |i| (k, j, i)))) {
             let x = fine.centre([base[0] + i, base[1] + j, base[2] + k]);
             let w = 1.0 - (x - m.position).norm_squared() / (reach * reach);
-            if w > 0.0 {
+            if w > 0.0 && !hidden(&x, m) {
                 let w = w * w * w;
                 let sum = &mut sums[(k as usize * SIDE + j as usize) * SIDE + i as usize];
                 let parts = [1.0, m.position.x, m.position.y, m.position.z, m.radius];

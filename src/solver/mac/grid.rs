@@ -21,19 +21,22 @@
 //! would be a staircase, which brakes. Checked by tests/water.rs (`a_vortex_turns_on_in_a_box_at_any_angle`,
 //! `a_box_at_any_angle_carries_its_water_along`). Only in the plate that stands for a sheet without thickness they are closed:
 //! the plate is little thicker than a cell, and the cells that it cuts from one side would meet those from the other.
+//! Sheets without a plate take no room at all; see [`super::sheets`].
 
-use crate::field::Solids;
+use super::sheets;
+use crate::field::{Sight, Solids};
 use crate::geometry::fraction;
-use crate::grid::{Halo, SIDE, Tiles};
+use crate::grid::{Halo, SIDE, TileSheets, Tiles};
 use crate::math::{Aabb, Vec3};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Distances to solids are exact up to this many cells and cut off beyond.
 pub const REACH_CELLS: f64 = 4.0;
 
 /// A face that is open by less than this is closed. A cell that could only be entered through slivers
 /// would need enormous speeds in them to keep its balance.
-const LEAST_OPEN: f32 = 0.02;
+pub(super) const LEAST_OPEN: f32 = 0.02;
 
 /// A surface further from a centre than half the diagonal cannot cut the cell.
 const CUT: f64 = 0.87;
@@ -51,6 +54,8 @@ pub struct MacGrid {
     pub solid: Vec<f64>,
     /// Distance to solids at cell centres: the mean of the nodes.
     pub centre: Vec<f64>,
+    /// The sheets without plates as they stood when the grid was measured.
+    pub sheets: Solids,
     /// For each tile, whether no moving solid is near.
     settled: Vec<bool>,
     /// Share of each lower face that is open to liquid.
@@ -72,6 +77,7 @@ impl MacGrid {
             liquid: tiles.field(0.0),
             solid: tiles.field(0.0),
             centre: tiles.field(0.0),
+            sheets: solids.sheets(),
             settled: vec![true; tiles.len()],
             open: std::array::from_fn(|_| tiles.field(0.0)),
             room: tiles.field(0.0),
@@ -81,6 +87,11 @@ impl MacGrid {
         };
         grid.measure(solids, older);
         grid
+    }
+
+    /// What points see past the sheets.
+    pub fn sight(&self) -> Sight<'_> {
+        Sight { tiles: &self.tiles, sheets: &self.sheets }
     }
 
     /// Measure the solids on every tile that the older grid does not know.
@@ -98,8 +109,9 @@ impl MacGrid {
         let cells = cells.zip(self.liquid.par_chunks_mut(v));
         let nodes = self.solid.par_chunks_mut(v).zip(self.pressure.par_chunks_mut(v));
         let settled = self.settled.par_iter_mut();
-        let parts = faces.zip(cells).zip(nodes).zip(settled);
-        parts.enumerate().for_each_init(Nodes::default, |measured, (t, parts)| {
+        let mut seen: Vec<Option<Arc<TileSheets>>> = vec![None; tiles.len()];
+        let parts = faces.zip(cells).zip(nodes).zip(settled).zip(seen.par_iter_mut());
+        parts.enumerate().for_each_init(Nodes::default, |measured, (t, (parts, seen))| {
             let (((((x, y), z), ((room, centre), liquid)), (solid, pressure)), settled) = parts;
             liquid.fill(reach);
             let low = tiles.corner(tiles.base(t));
@@ -110,6 +122,7 @@ impl MacGrid {
             if let Some((o, n)) = old {
                 pressure.copy_from_slice(&o.pressure[n * v..(n + 1) * v]);
                 if *settled && o.settled[n] {
+                    *seen = o.tiles.sheets(n).cloned();
                     return own.copy(o, n);
                 }
             }
@@ -117,7 +130,9 @@ impl MacGrid {
             if measured.measure(tiles, t, solids) {
                 own.fill(tiles, measured);
             }
+            *seen = sheets::measure(tiles, t, &self.sheets, &mut own.open).map(Arc::new);
         });
+        self.tiles.set_sheets(seen);
     }
 
     /// Volume of the liquid, m³, and the area of its free surface, m².
@@ -128,20 +143,26 @@ impl MacGrid {
             let own = &self.liquid[base..base + v];
             let reach = CUT * h;
             let (mut full, mut grown) = (0.0, 0.0);
-            if own.iter().all(|d| d.abs() > reach) {
+            let sheets = tiles.sheets(t);
+            if sheets.is_none() && own.iter().all(|d| d.abs() > reach) {
                 full = own.iter().zip(&self.room[base..]).filter(|(d, _)| **d < 0.0).map(|(_, r)| r).sum();
                 return [full, 0.0];
             }
             tiles.load_halo(&self.liquid, t, REACH_CELLS * h, halo);
             each_cell(tiles.depth(), |l, [i, j, k]| {
                 let (phi, room) = (own[l], self.room[base + l]);
-                if phi < -reach {
-                    full += room;
-                } else if phi < reach && room > 0.0 {
-                    let corners = at_corners(halo, i, j, k, tiles);
+                let mut add = |room: f64, corners: [f64; 8]| {
                     full += room * fraction::cube(corners);
                     grown += room * fraction::cube(corners.map(|d| d - SWELL * h));
                     grown -= room * fraction::cube(corners.map(|d| d + SWELL * h));
+                };
+                if let Some(sheets) = sheets.filter(|s| !s.is_clear(l)) {
+                    let sides = sheets::at_corners_by_side(halo, [i, j, k], tiles, sheets, l);
+                    sides.into_iter().for_each(|(share, corners)| add(room * share, corners));
+                } else if phi < -reach {
+                    full += room;
+                } else if phi < reach && room > 0.0 {
+                    add(room, at_corners(halo, i, j, k, tiles));
                 }
             });
             [full, grown]
@@ -160,6 +181,15 @@ impl MacGrid {
             each_cell(tiles.depth(), |l, [i, j, k]| {
                 let place = t * tiles.volume() + l;
                 let share = match self.liquid[place] {
+                    _ if tiles.sheets(t).is_some_and(|s| !s.is_clear(l)) => {
+                        let sides =
+                            tiles.sheets(t).map(|s| sheets::at_corners_by_side(halo, [i, j, k], tiles, s, l));
+                        sides
+                            .into_iter()
+                            .flatten()
+                            .map(|(share, corners)| share * fraction::cube(corners))
+                            .sum()
+                    }
                     phi if phi < -CUT * tiles.h() => 1.0,
                     phi if phi > CUT * tiles.h() => 0.0,
                     _ => fraction::cube(at_corners(halo, i, j, k, tiles)),

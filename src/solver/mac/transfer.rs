@@ -12,8 +12,8 @@
 //! On a linear velocity field both reproduce the field exactly.
 
 use super::grid::MacGrid;
-use crate::field::{Block, Hats, NearPatch, Particles, TwinPatch, between, gather_blocks};
-use crate::grid::{SIDE, Tiles};
+use crate::field::{Block, Hats, NearPatch, Particles, SidedFaces, TwinPatch, between, gather_blocks};
+use crate::grid::SIDE;
 use crate::math::elementary;
 use rayon::prelude::*;
 
@@ -51,8 +51,8 @@ type Blocks = Vec<Block<2>>;
 /// Velocity of the faces from the particles for which `takes_part` holds. Returns which faces got one.
 pub fn particles_to_grid(grid: &mut MacGrid, particles: &Particles, takes_part: &[bool]) -> [Vec<u8>; 3] {
     let tiles = &grid.tiles;
-    let blocks: Vec<Option<Blocks>> =
-        (0..tiles.len()).into_par_iter().map(|t| scatter_tile(tiles, particles, takes_part, t)).collect();
+    let scatter = |t: usize| scatter_tile(grid, particles, takes_part, t);
+    let blocks: Vec<Option<Blocks>> = (0..tiles.len()).into_par_iter().map(scatter).collect();
     let mut known: [Vec<u8>; 3] = std::array::from_fn(|_| tiles.field(0));
     for (axis, (velocity, known)) in grid.velocity.iter_mut().zip(&mut known).enumerate().take(tiles.axes()) {
         let v = tiles.volume();
@@ -69,7 +69,8 @@ pub fn particles_to_grid(grid: &mut MacGrid, particles: &Particles, takes_part: 
     known
 }
 
-fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: usize) -> Option<Blocks> {
+fn scatter_tile(grid: &MacGrid, particles: &Particles, takes_part: &[bool], t: usize) -> Option<Blocks> {
+    let (tiles, sight) = (&grid.tiles, grid.sight());
     let range = particles.of_tile(tiles, t);
     if !takes_part[range.clone()].contains(&true) {
         return None;
@@ -80,11 +81,24 @@ fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: us
     for p in range.filter(|p| takes_part[*p]) {
         let (g, v) = (tiles.to_grid(&particles.position[p]), &particles.velocity[p]);
         let at = between(&(g - base), flat);
+        let eyes = sight.of_particle(t, &particles.position[p]);
         for (axis, block) in blocks.iter_mut().enumerate().take(tiles.axes()) {
             let v = v[axis];
             let here =
                 [at[0][(axis != 0) as usize], at[1][(axis != 1) as usize], at[2][(axis != 2) as usize]];
             let hats = Hats::new(here);
+            if let Some(eyes) = &eyes {
+                let low = tiles.base(t);
+                let seen = |at: [i32; 3]| {
+                    let cell = std::array::from_fn(|a| low[a] + at[a]);
+                    eyes.sees_face(cell, axis) && !sight.is_closed(t, cell, axis)
+                };
+                let row = particles.affine.get(p).map_or([0.0; 3], |rows| rows[axis].map(|c| c as f64 * h));
+                let away = |a: usize, c: usize| row[a] * ((c >> a & 1) as f64 - here[a].1);
+                let depth = |c: usize| if flat { 0.0 } else { away(2, c) };
+                hats.add_where(block, seen, |c| [v + away(0, c) + away(1, c) + depth(c), 1.0]);
+                continue;
+            }
             match particles.affine.get(p) {
                 None => hats.add(block, |_| [v, 1.0]),
                 Some(rows) => {
@@ -100,18 +114,19 @@ fn scatter_tile(tiles: &Tiles, particles: &Particles, takes_part: &[bool], t: us
     Some(blocks)
 }
 
-/// Give the particles for which `takes_part` holds the velocity of the grid. `before` is the grid's
-/// velocity when the particles were last spread on it. `keeps` is the share of what particles of a cell differ
+/// Give the particles for which `takes_part` holds the velocity of the grid; `below` is that of the lower sides of faces that sheets
+/// close. `before` is the grid's velocity when the particles were last spread on it, with its lower sides. `keeps` is the share of what particles of a cell differ
 /// from the grid that is left to them, besides the blend of FLIP; all of it if empty.
 pub fn grid_to_particles(
     grid: &MacGrid,
-    before: &[Vec<f64>; 3],
+    below: &[Vec<f64>; 3],
+    before: SidedFaces,
     particles: &mut Particles,
     takes_part: &[bool],
     transfer: Transfer,
     keeps: &[f32],
 ) {
-    let tiles = &grid.tiles;
+    let (tiles, sight) = (&grid.tiles, grid.sight());
     let ranges: Vec<_> = (0..tiles.len()).map(|t| particles.of_tile(tiles, t)).collect();
     let (mut velocity, mut affine) = (&mut particles.velocity[..], &mut particles.affine[..]);
     let mut work = Vec::new();
@@ -128,22 +143,28 @@ pub fn grid_to_particles(
     let patches = <(NearPatch, TwinPatch)>::default;
     work.into_par_iter().for_each_init(patches, |(now, both), (t, range, velocity, affine)| {
         match transfer {
-            Transfer::Flip { .. } => both.load(tiles, [&grid.velocity, before], tiles.coords()[t], 1),
+            Transfer::Flip { .. } => both.load(tiles, [&grid.velocity, before[0]], tiles.coords()[t], 1),
             _ => now.load(tiles, &grid.velocity, tiles.coords()[t], 1),
         }
         let cells = (t * tiles.volume()..(t + 1) * tiles.volume()).map(|c| (c, of_cell(c)));
         let all = cells.flat_map(|(c, here)| here.map(move |p| (p, c)));
         for (p, cell) in all.filter(|(p, _)| takes_part[*p]) {
             let (i, g) = (p - range.start, tiles.to_grid(&position[p]));
+            let eyes = sight.of_particle(t, &position[p]);
+            let seen = |faces: SidedFaces| eyes.as_ref().map(|e| sight.velocity(t, e, faces, &g));
+            let sided = [&grid.velocity, below];
             match transfer {
                 Transfer::Flip { blend } => {
-                    let [u, was] = both.sample(&g);
+                    let [u, was] = match (seen(sided), seen(before)) {
+                        (Some((u, _)), Some((was, _))) => [u, was],
+                        _ => both.sample(&g),
+                    };
                     let kept = if keeps.is_empty() { blend } else { blend * keeps[cell] as f64 };
                     velocity[i] = u + (velocity[i] - was) * kept;
                 }
-                Transfer::Grid { .. } => velocity[i] = now.sample(&g),
+                Transfer::Grid { .. } => velocity[i] = seen(sided).map_or_else(|| now.sample(&g), |s| s.0),
                 Transfer::Apic => {
-                    let (u, rows) = now.sample_gradient(&g);
+                    let (u, rows) = seen(sided).unwrap_or_else(|| now.sample_gradient(&g));
                     velocity[i] = u;
                     affine[i] = rows.map(|r| r.map(|c| (c / tiles.h()) as f32));
                 }
@@ -156,6 +177,7 @@ pub fn grid_to_particles(
 mod tests {
     use super::*;
     use crate::field::Solids;
+    use crate::grid::Tiles;
     use crate::math::Vec3;
 
     fn cloud(
@@ -194,7 +216,8 @@ mod tests {
         particles_to_grid(&mut grid, &particles, &all);
         let before = grid.velocity.clone();
         let was = particles.clone();
-        grid_to_particles(&grid, &before, &mut particles, &all, Transfer::Apic, &[]);
+        let none = Default::default();
+        grid_to_particles(&grid, &none, [&before, &none], &mut particles, &all, Transfer::Apic, &[]);
         let mut checked = 0;
         for p in 0..particles.len() {
             // Only where all faces round the particle lie inside the cloud.
@@ -217,7 +240,9 @@ mod tests {
             let known = particles_to_grid(&mut grid, &particles, &all);
             assert!(known[0].contains(&1) && (!flat || known[2].iter().all(|k| *k == 0)));
             let (before, was) = (grid.velocity.clone(), particles.velocity.clone());
-            grid_to_particles(&grid, &before, &mut particles, &all, Transfer::Flip { blend: 1.0 }, &[]);
+            let none = Default::default();
+            let flip = Transfer::Flip { blend: 1.0 };
+            grid_to_particles(&grid, &none, [&before, &none], &mut particles, &all, flip, &[]);
             assert!(particles.velocity.iter().zip(&was).all(|(a, b)| (a - b).norm() < 1e-14));
         }
     }

@@ -62,8 +62,13 @@ fn at_wall(u: &Vec3, g: &Vec3, solid: &Patch, solids: Option<&Solids>, x: Vec3, 
     let n = n / length;
     let reach = 2.0 * REACH_CELLS * h;
     let (v, wall) = solids.map_or_else(Default::default, |s| (s.velocity(&x, reach), s.wall(&x, reach)));
+    slide(u, &n, &v, &wall)
+}
+
+/// The velocity that liquid may have beside a wall with normal n that moves at v.
+pub(super) fn slide(u: &Vec3, n: &Vec3, v: &Vec3, wall: &Wall) -> Vec3 {
     if wall.stick {
-        return v;
+        return *v;
     }
     let slip = u - v;
     let away = slip.dot(&n);
