@@ -324,7 +324,7 @@ fn off_the_sheet(solids: &Solids, x: &Vec3, v: &Vec3, n: &Vec3, h: f64) -> Vec3 
         return own;
     }
     let slip = v - own;
-    let slip = slip - n * slip.dot(&n).min(0.0);
+    let slip = slip - n * slip.dot(n).min(0.0);
     own + slip * (1.0 - wall.friction)
 }
 

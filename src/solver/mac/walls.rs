@@ -71,7 +71,7 @@ pub(super) fn slide(u: &Vec3, n: &Vec3, v: &Vec3, wall: &Wall) -> Vec3 {
         return *v;
     }
     let slip = u - v;
-    let away = slip.dot(&n);
+    let away = slip.dot(n);
     let slip = slip - n * away;
     // A wall that peels holds nothing back.
     let off = if wall.peel { away.max(0.0) } else { 0.0 };
