@@ -161,10 +161,11 @@ fn two_levels_beside_a_leaning_divider_stay() {
 
 #[test]
 fn a_divider_holds_back_a_tank_that_is_full_on_one_side() {
-    // Through the cells somewhere, through their very centres, and along their faces.
-    for at in [0.48, 0.4875, 0.475] {
-        let (up, along) = (Vec3::new(0.0, 0.8, 0.0), Vec3::new(0.0, 0.0, 0.7));
-        let upright = sheet(Vec3::new(at, -0.1, -0.1), along, up, 4, false);
+    // Through the cells somewhere, through their very centres, and along their faces; and one that ends in the walls before
+    // the first centres of cells in them.
+    for (at, rim) in [(0.48, 0.1), (0.4875, 0.1), (0.475, 0.1), (0.48, 0.01)] {
+        let (up, along) = (Vec3::new(0.0, 0.7 + rim, 0.0), Vec3::new(0.0, 0.0, 0.5 + 2.0 * rim));
+        let upright = sheet(Vec3::new(at, -rim, -rim), along, up, 4, false);
         let initial = format!(
             r#"{{"shape": {{"box": {{"min": [0, 0, 0], "max": [{at}, 0.4, 0.5]}}}}}},
                {{"shape": {{"box": {{"min": [{at}, 0, 0], "max": [1, 0.1, 0.5]}}}}}}"#

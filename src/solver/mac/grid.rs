@@ -130,7 +130,7 @@ impl MacGrid {
             if measured.measure(tiles, t, solids) {
                 own.fill(tiles, measured);
             }
-            *seen = sheets::measure(tiles, t, &self.sheets, &mut own.open).map(Arc::new);
+            *seen = sheets::measure(tiles, t, &self.sheets, solids, &mut own.open).map(Arc::new);
         });
         self.tiles.set_sheets(seen);
     }

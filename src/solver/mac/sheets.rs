@@ -43,6 +43,7 @@ pub(super) fn measure(
     tiles: &Tiles,
     t: usize,
     sheets: &Solids,
+    solids: &Solids,
     open: &mut [&mut [f32]; 3],
 ) -> Option<TileSheets> {
     if !sheets.any_sheets() {
@@ -52,12 +53,12 @@ pub(super) fn measure(
     let middle = tiles.corner(base) + Vec3::new(4.0, 4.0, 0.5 * tiles.depth() as f64) * h;
     // Half the diagonal of a tile is 6.93 cells.
     sheets.closest_sheet(&middle, (7.0 + BETWEEN) * h)?;
-    let view = View { tiles, sheets };
+    let view = View { tiles, sheets, solids };
     let mut found = TileSheets { sees: vec![SEES_ALL; tiles.volume()], own: vec![1.0; tiles.volume()] };
     for l in 0..tiles.volume() {
         let local = TileSheets::local(l);
         let cell = std::array::from_fn(|a| base[a] + local[a]);
-        let x = tiles.eye(cell);
+        let x = view.eye(cell);
         let Some(nearest) = sheets.closest_sheet(&x, BETWEEN * h) else { continue };
         found.sees[l] = view.seen(cell);
         if (nearest - x).norm() < CUTS * h {
@@ -79,18 +80,27 @@ pub(super) fn measure(
 struct View<'a> {
     tiles: &'a Tiles,
     sheets: &'a Solids,
+    solids: &'a Solids,
 }
 
 impl View<'_> {
+    /// Where a cell looks from: one inside a wall from the face of the wall. A gate that ends in the wall of its lock divides
+    /// what is in front of the wall, and so what is continued into it: round the rim inside the wall nothing is seen.
+    fn eye(&self, cell: [i32; 3]) -> Vec3 {
+        let (x, h) = (self.tiles.eye(cell), self.tiles.h());
+        let d = self.solids.distance(&x, h);
+        if d >= 0.0 { x } else { x - self.solids.outward(&x, 0.25 * h) * d }
+    }
+
     /// The cells round a cell that it sees; the same for a pair from both ends.
     fn seen(&self, cell: [i32; 3]) -> u32 {
-        let here = self.tiles.eye(cell);
+        let here = self.eye(cell);
         let is_seen = |n: &i32| {
             let offset = [n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1];
             if *n == 13 || (self.tiles.is_flat() && offset[2] != 0) {
                 return true;
             }
-            let there = self.tiles.eye(std::array::from_fn(|a| cell[a] + offset[a]));
+            let there = self.eye(std::array::from_fn(|a| cell[a] + offset[a]));
             let [a, b] = if *n < 13 { [there, here] } else { [here, there] };
             !self.sheets.crosses(&a, &b)
         };
