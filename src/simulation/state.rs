@@ -21,7 +21,7 @@ use std::io;
 
 const MAGIC: &[u8; 8] = b"MNSSTATE";
 /// Version of the format.
-pub const STATE_VERSION: u32 = 3;
+pub const STATE_VERSION: u32 = 4;
 
 /// Bytes that are turned into the file's order at once; small enough to stay in the fastest cache.
 const BLOCK: usize = 6144;

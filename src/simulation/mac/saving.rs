@@ -2,16 +2,17 @@
 //!
 //! Openings and distances to solids are not saved: they follow from the scene and the tiles.
 
+use super::sheets::close_own_faces;
 use super::{Mac, State};
 use crate::error::Result;
 use crate::field::{Particles, Solids};
 use crate::grid::{SIDE, Tiles};
 use crate::simulation::state::{Reader, Writer};
-use crate::solver::mac::MacGrid;
+use crate::solver::mac::{MacGrid, close_faces};
 
 const AXES: [&str; 3] = ["velocity x", "velocity y", "velocity z"];
 const CARRY: [&str; 3] = ["carry x", "carry y", "carry z"];
-/// Lower sides of faces that sheets close, only where there are sheets.
+/// Lower sides of faces that sheets close; empty without sheets.
 const BELOW: [&str; 3] = ["below x", "below y", "below z"];
 const CARRY_BELOW: [&str; 3] = ["carry below x", "carry below y", "carry below z"];
 
@@ -44,10 +45,8 @@ impl Mac {
         for (name, u) in CARRY.iter().zip(carry) {
             out.f64s(name, u);
         }
-        if grid.tiles.any_sheets() {
-            for (name, u) in BELOW.iter().zip(below).chain(CARRY_BELOW.iter().zip(carry_below)) {
-                out.f64s(name, u);
-            }
+        for (name, u) in BELOW.iter().zip(below).chain(CARRY_BELOW.iter().zip(carry_below)) {
+            out.f64s(name, u);
         }
         out.vectors("particle position", &particles.position);
         out.vectors("particle velocity", &particles.velocity);
@@ -89,11 +88,20 @@ impl Mac {
             *u = field(from, name)?;
         }
         let (mut below, mut carry_below): ([Vec<f64>; 3], [Vec<f64>; 3]) = Default::default();
-        if grid.tiles.any_sheets() {
-            let sides = BELOW.iter().zip(&mut below).chain(CARRY_BELOW.iter().zip(&mut carry_below));
-            for (name, u) in sides {
-                *u = field(from, name)?;
+        let sides = BELOW.iter().zip(&mut below).chain(CARRY_BELOW.iter().zip(&mut carry_below));
+        for (name, u) in sides {
+            let values = from.f64s(name)?;
+            let count = if values.is_empty() { 0 } else { cells };
+            *u = from.expect(name, values, count)?;
+        }
+        match (grid.tiles.any_sheets(), below.iter().chain(&carry_below).all(|u| u.len() == cells)) {
+            (true, true) => {}
+            // The host has put in a sheet since: its two sides begin alike.
+            (true, false) => {
+                below = close_own_faces(&mut grid, None);
+                carry_below = close_faces(&grid, &mut carry, None);
             }
+            (false, _) => (below, carry_below) = Default::default(),
         }
         let mut particles = read_particles(from, self.options.columns.stride())?;
         particles.sort(&grid.tiles)?;
