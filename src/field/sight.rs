@@ -12,6 +12,7 @@
 //! side: on the face that of the upper cell, in a second field that of the lower one. A point takes that of the cell
 //! it sees. Points far from sheets see everything; for them nothing is looked at.
 
+use super::velocity::trilinear_gradient;
 use super::{Solids, face_offset};
 use crate::grid::{SEES_ALL, TileSheets, Tiles};
 use crate::math::Vec3;
@@ -170,16 +171,7 @@ impl Sight<'_> {
                 }
             };
             let c = filled(std::array::from_fn(value), f);
-            let lerp = |a: f64, b: f64, t: f64| a + (b - a) * t;
-            let x: [f64; 4] = std::array::from_fn(|e| lerp(c[2 * e], c[2 * e + 1], f[0]));
-            let dx: [f64; 4] = std::array::from_fn(|e| c[2 * e + 1] - c[2 * e]);
-            let y = [lerp(x[0], x[1], f[1]), lerp(x[2], x[3], f[1])];
-            v[axis] = lerp(y[0], y[1], f[2]);
-            rows[axis] = [
-                lerp(lerp(dx[0], dx[1], f[1]), lerp(dx[2], dx[3], f[1]), f[2]),
-                lerp(x[1] - x[0], x[3] - x[2], f[2]),
-                if flat { 0.0 } else { y[1] - y[0] },
-            ];
+            (v[axis], rows[axis]) = trilinear_gradient(c, f, !flat);
         }
         (v, rows)
     }
