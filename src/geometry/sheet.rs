@@ -11,6 +11,7 @@
 //! the hollow, for a sphere 1, for a plane 0. Where |K| is small the surface is flat or bends both ways, and
 //! neither side is the hollow one. Reversing triangles in the file changes nothing.
 
+use super::pieces::pieces;
 use super::{MeshEdges, TriMesh};
 use crate::math::Vec3;
 
@@ -20,33 +21,14 @@ const FLAT: f64 = 0.05;
 /// For each triangle the unit normal that points away from the hollow of its piece of the surface; zero where there
 /// is none. Pieces end at edges that are not shared by exactly two triangles.
 pub fn away_from_hollow(mesh: &TriMesh, edges: &MeshEdges) -> Vec<Vec3> {
-    let count = mesh.triangles.len();
-    let areas: Vec<Vec3> = (0..count).map(|t| vector_area(mesh, t)).collect();
-    let beside = neighbours(mesh, edges);
-    let mut away = vec![Vec3::zeros(); count];
-    // The sign by which each triangle is turned; 0 where no piece has come yet.
-    let mut turned = vec![0i8; count];
-    for first in 0..count {
-        if turned[first] != 0 {
-            continue;
-        }
-        turned[first] = 1;
-        let (mut piece, mut next, mut one_sided) = (vec![first], 0, false);
-        while let Some(&t) = piece.get(next) {
-            next += 1;
-            for &(other, same) in beside[t].iter().flatten() {
-                let sign = if same { turned[t] } else { -turned[t] };
-                if turned[other as usize] == 0 {
-                    turned[other as usize] = sign;
-                    piece.push(other as usize);
-                }
-                // A band with a twist has one side only.
-                one_sided |= turned[other as usize] != sign;
-            }
-        }
-        let moment = if one_sided { 0.0 } else { moment(mesh, &areas, &turned, &piece) };
+    let areas: Vec<Vec3> = (0..mesh.triangles.len()).map(|t| mesh.vector_area(t)).collect();
+    let mut away = vec![Vec3::zeros(); areas.len()];
+    let (pieces, turned) = pieces(mesh, edges);
+    // A band with a twist has one side only.
+    for piece in pieces.iter().filter(|p| !p.one_sided) {
+        let moment = moment(mesh, &areas, &turned, &piece.triangles);
         if moment.abs() > FLAT {
-            for &t in &piece {
+            for t in piece.triangles.iter().map(|t| *t as usize) {
                 let normal = areas[t].try_normalize(0.0).unwrap_or_else(Vec3::zeros);
                 away[t] = normal * (turned[t] as f64 * moment.signum());
             }
@@ -55,34 +37,13 @@ pub fn away_from_hollow(mesh: &TriMesh, edges: &MeshEdges) -> Vec<Vec3> {
     away
 }
 
-fn vector_area(mesh: &TriMesh, t: usize) -> Vec3 {
-    let [a, b, c] = mesh.corners(t);
-    (b - a).cross(&(c - a)) * 0.5
-}
-
-/// For each triangle those beside it, and whether they face the same way.
-fn neighbours(mesh: &TriMesh, edges: &MeshEdges) -> Vec<[Option<(u32, bool)>; 3]> {
-    let mut beside = vec![[None; 3]; mesh.triangles.len()];
-    for e in 0..edges.len() {
-        let &[p, q] = edges.corners_of(e) else { continue };
-        let from = |corner: u32| {
-            let vertex = mesh.triangles[corner as usize / 3][corner as usize % 3];
-            edges.vertex[vertex as usize]
-        };
-        // Triangles that face the same way run along their edge in opposite directions.
-        let same = from(p) != from(q);
-        beside[p as usize / 3][p as usize % 3] = Some((q / 3, same));
-        beside[q as usize / 3][q as usize % 3] = Some((p / 3, same));
-    }
-    beside
-}
-
-fn moment(mesh: &TriMesh, areas: &[Vec3], turned: &[i8], piece: &[usize]) -> f64 {
+fn moment(mesh: &TriMesh, areas: &[Vec3], turned: &[i8], piece: &[u32]) -> f64 {
     let centroid = |t: usize| mesh.corners(t).iter().sum::<Vec3>() / 3.0;
-    let area: f64 = piece.iter().map(|t| areas[*t].norm()).sum();
-    let middle = piece.iter().map(|t| centroid(*t) * areas[*t].norm()).sum::<Vec3>() / area;
+    let members = || piece.iter().map(|t| *t as usize);
+    let area: f64 = members().map(|t| areas[t].norm()).sum();
+    let middle = members().map(|t| centroid(t) * areas[t].norm()).sum::<Vec3>() / area;
     let (mut sum, mut spread) = (0.0, 0.0);
-    for &t in piece {
+    for t in members() {
         let arm = centroid(t) - middle;
         sum += turned[t] as f64 * areas[t].dot(&arm);
         spread += areas[t].norm() * arm.norm_squared();

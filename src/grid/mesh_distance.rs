@@ -3,8 +3,8 @@
 //! Distances sit at the nodes (lower corners) of cells of width h in the mesh's rest space, whatever
 //! the liquid's cells are. Tiles exist where a node is within the band; there the distance is that of
 //! the nearest feature, exact to round-off and to 1e-9 h, and further away it is the band. Negative
-//! inside. The inside is where the winding number says so, see [`super::mesh_distance_sign`]; holes,
-//! doubled or turned faces and self-intersections are no obstacle.
+//! inside. The inside is where the winding number says so, see [`super::mesh_distance_sign`], after faces were turned to look
+//! the way that most of their piece of the surface does; holes, doubled or turned faces and self-intersections are no obstacle.
 //!
 //! A mesh with an opening larger than [`OPENING`] of its area is thin: a cup without thickness, a leaf.
 //! It has two sides and no inside, its distance is never negative, and [`MeshDistance::crosses`] tells
@@ -18,7 +18,7 @@ use super::mesh_distance_sign::find_inside;
 use super::tiles::{NONE, SIDE, Tiles};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::geometry::{Bvh, MeshEdges, TriMesh, Winding, away_from_hollow, largest_opening};
+use crate::geometry::{Bvh, MeshEdges, TriMesh, Winding, away_from_hollow, facing_alike, largest_opening};
 use crate::math::{Aabb, Vec3};
 
 /// The largest opening of a solid mesh as a part of its area.
@@ -83,10 +83,15 @@ impl MeshDistance {
             return Err(Error::geometry(object, "has no triangles"));
         }
         check_params(mesh, object, params)?;
+        let mut edges = MeshEdges::new(mesh);
+        let alike = facing_alike(mesh, &edges);
+        let mesh = alike.as_ref().unwrap_or(mesh);
+        if alike.is_some() {
+            edges = MeshEdges::new(mesh);
+        }
         let bvh = Bvh::new(mesh);
         let tiles = Tiles::new(params.cell, Vec3::zeros(), false, near_tiles(&bvh, object, params)?);
         cancel.check()?;
-        let edges = MeshEdges::new(mesh);
         let unbalanced = edges.unbalanced(mesh);
         let thin = is_thin(mesh, &unbalanced, params.kind);
         let mut field = scan(mesh, &edges, &tiles, params.band);

@@ -104,6 +104,35 @@ fn an_open_box_is_thin_and_a_box_with_a_slit_is_not() {
 }
 
 #[test]
+fn turned_faces_change_nothing() {
+    // A flat sheet and a ball, as they are and with every second and third face turned round.
+    let sheet = {
+        let n = 12u32;
+        let at = |i: u32, j: u32| Vec3::new(i as f64 / n as f64, 0.05, j as f64 / n as f64);
+        let positions = (0..=n).flat_map(|j| (0..=n).map(move |i| at(i, j))).collect();
+        let quads = (0..n).flat_map(|j| (0..n).map(move |i| j * (n + 1) + i));
+        TriMesh::new(
+            positions,
+            quads.flat_map(|v| [[v, v + n + 1, v + 1], [v + 1, v + n + 1, v + n + 2]]).collect(),
+        )
+    };
+    for (mesh, thin) in [(sheet, true), (TriMesh::icosphere(1.0, 4), false)] {
+        let whole = distances(&mesh, 0.1, 3.0, Kind::Auto);
+        assert_eq!(whole.is_thin(), thin);
+        for every in [2, 3] {
+            let mut turned = mesh.clone();
+            turned.triangles.iter_mut().step_by(every).for_each(|t| t.swap(1, 2));
+            let field = distances(&turned, 0.1, 3.0, Kind::Auto);
+            assert_eq!(field.is_thin(), thin, "every {every}");
+            let apart = |(a, b): (&f64, &f64)| (a - b).abs();
+            let worst = field.field().iter().zip(whole.field()).map(apart).fold(0.0, f64::max);
+            // Both are exact; a turned triangle rounds differently.
+            assert!(worst < 1e-12, "every {every}: {worst}");
+        }
+    }
+}
+
+#[test]
 fn absurd_sizes_are_errors() {
     let ball = TriMesh::icosphere(1.0, 2);
     let make = |cell: f64, band: f64, memory_mb: u64| {
