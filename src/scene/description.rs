@@ -323,6 +323,10 @@ pub struct Simulator {
     /// Quick viscosity for drafts: each component of velocity is smoothed on its own. Thick liquid then
     /// neither turns nor bends freely.
     pub draft_viscosity: bool,
+    /// For comparison: hold the velocities at the surface as they are while viscosity acts, as solvers do that give the
+    /// surface a velocity instead of letting it move without traction. What hangs then falls as if nothing held it; used by
+    /// the simulator `mac`.
+    pub hold_surface: bool,
     /// How viscosity, which the simulator `bcc` solves for at the corners of tetrahedra, acts on velocities, which sit on faces.
     pub viscosity_coupling: ViscosityCoupling,
 }
@@ -348,6 +352,7 @@ impl Default for Simulator {
             viscosity_tolerance: 1e-6,
             flow: Flow::Auto,
             draft_viscosity: false,
+            hold_surface: false,
             viscosity_coupling: ViscosityCoupling::Blend,
         }
     }

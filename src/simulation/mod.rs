@@ -648,6 +648,7 @@ fn mac_options(scene: &Scene) -> MacOptions {
         viscosity_tolerance: o.viscosity_tolerance,
         flow: o.flow,
         draft_viscosity: o.draft_viscosity,
+        hold_surface: o.hold_surface,
         volume_lock: o.volume_lock,
         markers: match o.surface {
             Surface::Particles => None,

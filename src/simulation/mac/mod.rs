@@ -99,6 +99,8 @@ pub struct MacOptions {
     pub flow: Flow,
     /// Diffuse the components of velocity one by one.
     pub draft_viscosity: bool,
+    /// Let viscosity find the velocities at the surface as they are.
+    pub hold_surface: bool,
     pub volume_lock: bool,
     /// Markers in a cell at the surface where a level set carries it, 0 for a level set alone; None with particles.
     pub markers: Option<usize>,
@@ -134,6 +136,7 @@ impl MacOptions {
             viscosity_tolerance: 1e-6,
             flow: Flow::Auto,
             draft_viscosity: false,
+            hold_surface: false,
             volume_lock: true,
             markers: None,
             per_cell: 8,

@@ -111,11 +111,14 @@ impl Mac {
             draft: self.options.draft_viscosity,
         };
         let (together, mut flow) = choose(self.options.flow, stiffness * greatest(&mu));
-        let held = hold_sources(grid, step);
+        let mut held = hold_sources(grid, step);
+        if self.options.hold_surface {
+            hold_surface(grid, held.get_or_insert_with(|| std::array::from_fn(|_| grid.tiles.field(false))));
+        }
         let mut solves: Vec<SolveInfo> = report.solve.into_iter().collect();
         let mut first = std::mem::replace(&mut grid.pressure, calm);
         let mut crept = None;
-        if together && !viscous.draft {
+        if together && !viscous.draft && !self.options.hold_surface {
             let multigrid = &mut self.multigrid;
             match creep(grid, step.solids, &mu, &viscous, held.as_ref(), multigrid, step.cancel) {
                 Ok(done) => crept = Some(done),
@@ -209,6 +212,19 @@ fn hold_sources(grid: &mut MacGrid, step: &Step) -> Option<Held> {
         });
     }
     Some(held)
+}
+
+/// Faces outside the liquid keep the velocity that was continued to them.
+fn hold_surface(grid: &MacGrid, held: &mut Held) {
+    let tiles = &grid.tiles;
+    for (axis, held) in held.iter_mut().enumerate().take(tiles.axes()) {
+        held.par_iter_mut().enumerate().for_each(|(place, held)| {
+            let mut below = tiles.cell(place);
+            below[axis] -= 1;
+            let other = tiles.locate(below).map_or(grid.liquid[place], |p| grid.liquid[p]);
+            *held |= grid.liquid[place] + other >= 0.0;
+        });
+    }
 }
 
 fn greatest(values: &[f64]) -> f64 {
