@@ -39,8 +39,9 @@ use rayon::prelude::*;
 /// θ is at least this, so that no length is zero.
 pub(super) const LEAST_THETA: f64 = 1e-6;
 
-/// Distances of neighbouring cells differ by at most one cell. A greater jump means that a thin wall
-/// lies between them, with liquid on one side and air on the other: such a face is closed.
+/// Distances of neighbouring cells differ by at most one cell. A greater jump from liquid to air means that a thin wall
+/// lies between them: such a face is closed. Within the liquid a jump means nothing: deep below its surface distances
+/// are rough, and one closed face would pin thick liquid to the spot.
 const JUMP_CELLS: f64 = 1.6;
 
 /// Relative expansion below which particles are left where they are.
@@ -232,7 +233,7 @@ impl System<'_> {
 /// Open share of a face between cells whose liquid distances are `low` and `high`.
 #[inline]
 pub(super) fn opening(open: f32, low: f64, high: f64, h: f64) -> f32 {
-    if (low - high).abs() > JUMP_CELLS * h { 0.0 } else { open }
+    if (low < 0.0) != (high < 0.0) && (low - high).abs() > JUMP_CELLS * h { 0.0 } else { open }
 }
 
 /// Share of the way from the liquid at `wet` to the air at `dry` where the surface lies.
