@@ -9,6 +9,9 @@
 //!     φ(x) = φ(y) + ∇φ(y)·(x − y) ,        y = x + s n, s the least that will do
 //! ```
 //!
+//! with ∇φ no longer than one: where a surface was carried a long way, or markers have rebuilt it, it may be, and then the
+//! line would reach a surface where there is none.
+//!
 //! A centre in a solid belongs to the side to which the solid's distance grows. Checked by the cups in tests/bcc/vessels.rs.
 
 use super::tiled_level_set::TiledLevelSet;
@@ -41,7 +44,8 @@ impl TiledLevelSet {
         match (0..=STEPS).find(|s| self.is_one_sided(&step(*s), x, n)) {
             Some(0) => self.distance(x),
             Some(s) => {
-                self.distance(&step(s)) + self.slope(&self.phi, self.band(), &step(s)).dot(&(x - step(s)))
+                let slope = self.slope(&self.phi, self.band(), &step(s)).cap_magnitude(1.0);
+                self.distance(&step(s)) + slope.dot(&(x - step(s)))
             }
             // Corners on all sides.
             None => self.distance(x),

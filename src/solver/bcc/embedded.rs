@@ -15,6 +15,19 @@
 //! The solid's velocity is taken at the middle of the face, for its open and closed parts alike, so that a solid
 //! that moves with the liquid does not disturb it. Distances are negative in solids and in the liquid.
 //!
+//! Where two solids meet that move apart or together, or one passes through a side of the domain, the closed faces of a
+//! cell do not move as one, and their sum counts also what the solids push into each other, where no liquid is. In a
+//! cell that is hardly open that is all there is, and slivers of faces would have to let it through: u ~ u_solid A/w has
+//! no bound. One rigid motion carries as much into a cell as out of it, Σ_f A_f u_solid·n = 0, so any share g of that sum
+//! may be left out without a change to a wall that stands alone:
+//!
+//! ```text
+//!     Σ_f w_f u′_f + Σ_f (g A_f − w_f) u_solid·n = 0 ,        g = min(1, o/o₀) ,   o = Σ w_f / Σ A_f
+//! ```
+//!
+//! Cells of which more than o₀ is open keep all of what is squeezed out of them. In the others solids count in proportion
+//! to the open area, so what they ask of it is at most (1/o₀ + 1) times their own speed, however small it is.
+//!
 //! Faces in a source move as the source says: they are held, and count as solids that move like that. Liquid moves
 //! rigid bodies through [`crate::solver::pressure::Equation`].
 //! Checked in tests/bcc.
@@ -36,6 +49,8 @@ use rayon::prelude::*;
 const LEAST_THETA: f64 = 1e-12;
 /// A face with less of it open is closed: its area is rounding.
 const LEAST_OPEN: f64 = 1e-12;
+/// Walls of a cell of which less than this is open, o₀, squeeze it only in proportion to what is open.
+const SQUEEZED: f64 = 0.1;
 
 /// The share of each face that lies outside solids, from their distance at the vertices.
 pub fn open_shares(lattice: &Lattice, solid: &[f64]) -> Result<Vec<f64>> {
@@ -131,13 +146,14 @@ impl Embedded {
         }
         let held = |face: usize| held.get(face).copied().unwrap_or(false);
         let (cells, unknown) = liquid_cells(cut, held);
+        let squeezed: Vec<f64> = cells.par_iter().map(|&c| squeezed(cut, c as usize)).collect();
         let graph = FaceGraph::with_cells(cells.len());
         let mut embedded = Self { graph, cells, faces: Vec::new(), turned: Vec::new() };
         let count = cut.open.len();
         let gather = |chunk: usize| {
             let mut part = Part::default();
             for face in chunk * CHUNK..((chunk + 1) * CHUNK).min(count) {
-                part.add(cut, face, held(face), &unknown, &surface_pressure, &solid_velocity);
+                part.add(cut, face, held(face), (&unknown, &squeezed), &surface_pressure, &solid_velocity);
             }
             part
         };
@@ -238,7 +254,7 @@ impl Part {
         cut: &Cut,
         face: usize,
         held: bool,
-        unknown: &[u32],
+        (unknown, squeezed): (&[u32], &[f64]),
         surface_pressure: impl Fn(&Vec3) -> f64,
         solid_velocity: impl Fn(&Vec3) -> Vec3,
     ) {
@@ -247,10 +263,12 @@ impl Part {
             return;
         }
         let open = cut.open[face];
-        if open < 1.0 {
+        let counted = sides.map(|cell| squeezed.get(cell as usize).copied().unwrap_or(open));
+        if counted != [open; 2] {
             let velocity = solid_velocity(&cut.lattice.face_middle(face));
-            let flux = (1.0 - open) * velocity.dot(&cut.lattice.area_vector(face));
-            let both = sides.into_iter().zip([flux, -flux]);
+            let flux = velocity.dot(&cut.lattice.area_vector(face));
+            let both = sides.into_iter().zip([counted[0] - open, open - counted[1]]);
+            let both = both.map(|(cell, share)| (cell, share * flux));
             self.outflow.extend(both.filter(|(cell, _)| *cell != NONE));
         }
         if held {
@@ -285,6 +303,16 @@ impl Part {
         let pressure = surface_pressure(&(cut.lattice.circumcentre(cells[0]) + along * theta));
         self.graph.push(sides[turned as usize], AIR, area, theta * dual.norm(), velocity, pressure);
     }
+}
+
+/// How much of what solids push through the faces of a cell counts, g.
+fn squeezed(cut: &Cut, cell: usize) -> f64 {
+    let (mut open, mut all) = (0.0, 0.0);
+    for &f in cut.lattice.faces_of(cell) {
+        let area = cut.lattice.area_vector(f as usize).norm();
+        (open, all) = (open + cut.open[f as usize] * area, all + area);
+    }
+    if open < SQUEEZED * all { open / (SQUEEZED * all) } else { 1.0 }
 }
 
 /// The cells that carry an unknown, and the unknown of each cell or [`NONE`].
