@@ -43,8 +43,8 @@ fn colours_and_liquids_stay_with_their_particles_while_water_mixes() {
     let of = |sim: &Simulation| -> BTreeMap<u64, (Vec<f32>, f32)> {
         let all = sim.particle_attributes();
         let ((_, colour), (_, phase)) = (column(&all, "Cd"), column(&all, "phase"));
-        let row = |(i, id): (usize, &u64)| (*id, (colour[3 * i..3 * i + 3].to_vec(), phase[i]));
-        sim.particles().id.iter().enumerate().map(row).collect()
+        let row = |(i, id): (usize, u64)| (id, (colour[3 * i..3 * i + 3].to_vec(), phase[i]));
+        sim.particles().ids().into_iter().enumerate().map(row).collect()
     };
     let before = of(&sim);
     assert_eq!(before.len(), sim.particles().len());

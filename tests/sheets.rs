@@ -199,7 +199,7 @@ fn places(sim: &Simulation) -> std::collections::HashMap<u64, Vec3> {
     let turn = nalgebra::UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(w, x, y, z));
     let local = |p: &Vec3| turn.inverse() * (p - Vec3::from(pose.translate));
     let particles = sim.particles();
-    particles.id.iter().copied().zip(particles.position.iter().map(local)).collect()
+    particles.ids().into_iter().zip(particles.position.iter().map(local)).collect()
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn a_flag_that_waves_keeps_both_sides_apart() {
             // Seen from a place that is in front at all times: the flag does not fold back.
             faces.any_crossing(&Vec3::new(-0.2, x.y, x.z), x)
         };
-        let both = p.id.iter().zip(&p.position).filter(|(_, x)| behind(x)).map(|(id, _)| *id);
+        let both = p.ids().into_iter().zip(&p.position).filter(|(_, x)| behind(x)).map(|(id, _)| id);
         let mut ids: Vec<u64> = both.collect();
         ids.sort_unstable();
         ids

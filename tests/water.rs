@@ -244,7 +244,7 @@ fn a_cup_without_thickness_is_emptied_over_its_lip_alone() {
         let local =
             |p: &meniscus::math::Vec3| turn.inverse() * (p - meniscus::math::Vec3::from(pose.translate));
         let particles = sim.particles();
-        let all = particles.id.iter().copied().zip(particles.position.iter().map(local));
+        let all = particles.ids().into_iter().zip(particles.position.iter().map(local));
         all.collect::<std::collections::HashMap<_, _>>()
     };
     let mut before = places(&sim);

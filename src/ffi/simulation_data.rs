@@ -36,6 +36,8 @@ pub(super) struct Running {
     /// Triangles of the colliders that have others in each frame.
     deformed: OnceLock<Vec<(String, TriMesh)>>,
     report_text: OnceLock<CString>,
+    /// Numbers of the particles.
+    ids: OnceLock<Vec<u64>>,
     /// Positions of the cells, and velocities there.
     cells: OnceLock<(Vec<Vec3>, Vec<Vec3>)>,
     faces: [OnceLock<Vec<Vec3>>; 3],
@@ -61,6 +63,7 @@ impl Running {
             bodies: OnceLock::new(),
             deformed: OnceLock::new(),
             report_text: OnceLock::new(),
+            ids: OnceLock::new(),
             cells: OnceLock::new(),
             faces: Default::default(),
         }
@@ -74,6 +77,7 @@ impl Running {
         self.bodies = OnceLock::new();
         self.deformed = OnceLock::new();
         self.report_text = OnceLock::new();
+        self.ids = OnceLock::new();
         self.cells = OnceLock::new();
         self.faces = Default::default();
         self.carried = OnceLock::new();
@@ -134,6 +138,10 @@ impl Running {
         })
     }
 
+    fn ids(&self) -> &[u64] {
+        self.ids.get_or_init(|| self.simulation.particles().ids())
+    }
+
     fn cells(&self) -> &(Vec<Vec3>, Vec<Vec3>) {
         self.cells.get_or_init(|| self.simulation.cell_motion())
     }
@@ -154,7 +162,7 @@ impl Running {
             }
             "particle.position" => mns_array::of(&particles.position),
             "particle.velocity" => mns_array::of(&particles.velocity),
-            "particle.id" => mns_array::of(&particles.id),
+            "particle.id" => mns_array::of(self.ids()),
             "collider.pose" => mns_array::of(self.poses()),
             "body.velocity" => mns_array::of(self.body_motions().0.as_slice()).grouped(6),
             "body.force" => mns_array::of(self.body_motions().1.as_slice()).grouped(6),

@@ -3,9 +3,10 @@
 //! A particle carries position, velocity, the volume of liquid it stands for and a number that is never used twice; for the affine
 //! transfer also the three gradient rows of its velocity. Particles are sorted by (tile, cell, id),
 //! so sums over the particles of a cell have one order whatever the number of threads, and a cell's
-//! particles lie side by side in memory. 60 bytes a particle, 96 with the affine rows. What else liquid
+//! particles lie side by side in memory. 58 bytes a particle, 94 with the affine rows. What else liquid
 //! carries from its sources is a row of numbers a particle, described by [`Columns`](super::Columns).
 
+use super::Id;
 use crate::error::{Error, Result};
 use crate::grid::{NONE, SIDE, Tiles};
 use crate::math::Vec3;
@@ -19,7 +20,7 @@ pub type Affine = [[f32; 3]; 3];
 pub struct Particles {
     pub position: Vec<Vec3>,
     pub velocity: Vec<Vec3>,
-    pub id: Vec<u64>,
+    pub id: Vec<Id>,
     /// Liquid that it stands for, m³; particles never exchange any.
     pub volume: Vec<f32>,
     /// As long as the others with the affine transfer, else empty.
@@ -70,9 +71,14 @@ impl Particles {
     pub fn push(&mut self, position: Vec3, velocity: Vec3, id: u64, volume: f32, affine: Option<Affine>) {
         self.position.push(position);
         self.velocity.push(velocity);
-        self.id.push(id);
+        self.id.push(Id::new(id));
         self.volume.push(volume);
         self.affine.extend(affine);
+    }
+
+    /// Their numbers, for files and hosts.
+    pub fn ids(&self) -> Vec<u64> {
+        self.id.par_iter().map(|id| id.number()).collect()
     }
 
     /// What a particle carries.
@@ -104,7 +110,7 @@ impl Particles {
     pub fn bytes(&self) -> usize {
         self.position.capacity() * 24
             + self.velocity.capacity() * 24
-            + self.id.capacity() * 8
+            + self.id.capacity() * 6
             + self.volume.capacity() * 4
             + self.affine.capacity() * 36
             + self.liquid.capacity()
@@ -293,12 +299,12 @@ impl<'a> Nearby<'a> {
     }
 }
 
-fn left(id: u64, x: &Vec3) -> Error {
+fn left(id: Id, x: &Vec3) -> Error {
     Error::diverged("particles", format!("particle {id} left the grid at {x:?}"))
 }
 
 /// The order of the points in some runs by cell and id.
-fn order_by_tile(tiles: &Tiles, points: &[Vec3], id: &[u64], runs: Vec<Vec<Run>>) -> Result<Vec<TileOrder>> {
+fn order_by_tile(tiles: &Tiles, points: &[Vec3], id: &[Id], runs: Vec<Vec<Run>>) -> Result<Vec<TileOrder>> {
     let v = tiles.volume();
     let mut runs: Vec<(u32, Run)> =
         runs.into_iter().flatten().map(|run| (tiles.find(&run.coord), run)).collect();
@@ -346,7 +352,7 @@ fn joined(tiles: &Tiles, parts: Vec<TileOrder>) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// Sort each cell of a tile by id; the cells end at `ends`. Mostly they are in order: only newcomers are not.
-fn sort_cells(order: &mut [u32], ends: &[u32], id: &[u64]) {
+fn sort_cells(order: &mut [u32], ends: &[u32], id: &[Id]) {
     let mut from = 0;
     for end in ends {
         let cell = &mut order[from..*end as usize];
@@ -376,7 +382,7 @@ mod tests {
         for place in 0..tiles.cells() {
             for i in a.of_cell(place) {
                 assert_eq!(tiles.cell_at(&a.position[i]), tiles.cell(place));
-                assert_eq!(a.velocity[i].x, a.id[i] as f64);
+                assert_eq!(a.velocity[i].x, a.id[i].number() as f64);
             }
         }
         let mut runs = Runs::new(&tiles);
@@ -395,7 +401,7 @@ mod tests {
         let mut merged = Particles::default();
         (0..500).for_each(|i| merged.push(x(i), Vec3::zeros(), i, i as f32, None));
         merged.sort(&tiles).unwrap();
-        let keep: Vec<bool> = merged.id.iter().map(|i| i % 3 != 0).collect();
+        let keep: Vec<bool> = merged.id.iter().map(|i| i.number() % 3 != 0).collect();
         let mut runs = Runs::new(&tiles);
         (0..500).filter(|p| keep[*p]).for_each(|p| runs.add(p, &merged.position[p], 0));
         let stay = merged.moved(&tiles, vec![runs.done()], merged.position.clone());

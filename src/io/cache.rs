@@ -255,8 +255,6 @@ impl CacheWriter {
         let mut manifest = Manifest::read(folder)?;
         checkpoint::check_same(folder, scene)?;
         manifest.range = scene.frames;
-        // They are listed again as the run begins.
-        manifest.colliders.clear();
         let torn = |f: &i64| manifest.files_of(*f).iter().any(|file| !folder.join(file).is_file());
         let torn: Vec<i64> = manifest.frames.iter().copied().filter(torn).collect();
         manifest.forget(&torn);
@@ -388,10 +386,10 @@ impl CacheWriter {
 
     /// Write the particles of a frame with what they carry.
     pub fn write_particles(&self, frame: i64, particles: &Particles, carried: &[Attribute]) -> Result<()> {
-        let Particles { position, id, velocity, .. } = particles;
+        let (Particles { position, velocity, .. }, ids) = (particles, particles.ids());
         let path = self.folder.join("particles").join(frame_name(frame) + ".ply");
         let radius = (0.25 * self.manifest.cell) as f32;
-        atomic::write_with(&path, |out| write_particles_ply(position, id, radius, velocity, carried, out))
+        atomic::write_with(&path, |out| write_particles_ply(position, &ids, radius, velocity, carried, out))
     }
 
     /// Write the cells of a frame with pressure, the liquid's distance and velocity.
@@ -513,6 +511,25 @@ mod tests {
 
     fn triangle() -> TriMesh {
         TriMesh::new(vec![Vec3::zeros(), Vec3::x(), Vec3::y()], vec![[0, 1, 2]])
+    }
+
+    #[test]
+    fn a_run_that_goes_on_lists_its_solids_from_the_first_moment() {
+        let dir = folder("solids");
+        let text = serde_json::to_string(&scene()).unwrap();
+        let mut cache = CacheWriter::create(&dir, &scene(), &text, false).unwrap();
+        cache.write_collider("jug", Look::Glass, false, &triangle()).unwrap();
+        cache.finish_frame(1, &serde_json::json!({"frame": 1})).unwrap();
+        drop(cache);
+        // What is killed after it has looked at its meshes and before its first frame.
+        let mut again = CacheWriter::resume(&dir, &scene()).unwrap().unwrap();
+        again.note_inputs(&BTreeMap::new()).unwrap();
+        assert_eq!(Manifest::read(&dir).unwrap().colliders.len(), 1);
+        again.write_collider("jug", Look::Glass, false, &triangle()).unwrap();
+        again.finish_frame(2, &serde_json::json!({"frame": 2})).unwrap();
+        assert_eq!(Manifest::read(&dir).unwrap().colliders.len(), 1);
+        drop(again);
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn damaged(&self, message: &str) -> Error {
+    pub fn damaged(&self, message: &str) -> Error {
         Error::Format {
             file: "saved state".into(),
             place: format!("byte {}", self.at),

@@ -373,7 +373,7 @@ fn write_usd(
     let points = UsdPoints {
         position: &particles.position,
         velocity: &particles.velocity,
-        id: &particles.id,
+        id: &particles.ids(),
         width: (0.5 * scene.cell()) as f32,
         carried: &carried,
     };

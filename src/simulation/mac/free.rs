@@ -17,7 +17,7 @@
 //! Checked by tests/honey.rs.
 
 use super::{Mac, State};
-use crate::field::{Affine, Particles, face_offset};
+use crate::field::{Affine, Id, Particles, face_offset};
 use crate::grid::{SIDE, Tiles};
 use crate::math::{Mat3, Sets, Vec3};
 use crate::simulation::liquid::Step;
@@ -77,7 +77,7 @@ impl Mac {
         let (old, new) = (&self.now.particles, &self.next.particles);
         let members: Vec<u32> = pieces.concat();
         let mut places: Vec<Vec3> = members.iter().map(|p| new.position[*p as usize]).collect();
-        let mut wanted: Vec<(u64, u32)> =
+        let mut wanted: Vec<(Id, u32)> =
             members.iter().enumerate().map(|(n, p)| (new.id[*p as usize], n as u32)).collect();
         wanted.par_sort_unstable();
         let find = |p: usize| {

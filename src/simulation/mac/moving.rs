@@ -8,7 +8,7 @@
 use super::sheets::{carry_beside_sheets, liquid_at};
 use super::{Mac, State};
 use crate::error::{Error, Result};
-use crate::field::{Run, Runs, Solids, TileBox, VelocityPatch};
+use crate::field::{Id, Run, Runs, Solids, TileBox, VelocityPatch};
 use crate::grid::{Patch, SIDE, Side, Sides, Tiles};
 use crate::math::Vec3;
 use crate::simulation::liquid::{ForceField, Step};
@@ -35,7 +35,7 @@ struct MovedTile {
     /// Where those are that stay; kind 1 flies on its own.
     runs: Vec<Run>,
     /// Those whose velocity a wall changed: id, position and what their velocity is now.
-    bounced: Vec<(u64, Vec3, Vec3)>,
+    bounced: Vec<(Id, Vec3, Vec3)>,
     /// Those that are drained or astronomically far away.
     gone: Vec<usize>,
     /// The first without a finite position.

@@ -5,7 +5,7 @@
 use super::sheets::close_own_faces;
 use super::{Mac, State};
 use crate::error::Result;
-use crate::field::{Particles, Solids};
+use crate::field::{Id, Particles, Solids};
 use crate::grid::{SIDE, Tiles};
 use crate::simulation::state::{Reader, Writer};
 use crate::solver::mac::{MacGrid, close_faces};
@@ -50,7 +50,7 @@ impl Mac {
         }
         out.vectors("particle position", &particles.position);
         out.vectors("particle velocity", &particles.velocity);
-        out.u64s("particle id", &particles.id);
+        out.u64s("particle id", &particles.ids());
         out.f32s("particle volume", &particles.volume);
         out.f32s("particle affine", particles.affine.as_flattened().as_flattened());
         let liquid: Vec<i32> = particles.liquid.iter().map(|l| i32::from(*l)).collect();
@@ -63,6 +63,9 @@ impl Mac {
 
     pub(super) fn read(&mut self, from: &mut Reader, solids: &Solids) -> Result<()> {
         let [next_id, moment] = from.counters("counters")?;
+        if next_id >= Id::END {
+            return Err(from.damaged("there are no numbers left for particles"));
+        }
         let volumes = from.f64s("volumes")?;
         let volumes = from.expect("volumes", volumes, 4)?;
         let volumes = from.finite("volumes", volumes)?;
@@ -137,6 +140,10 @@ fn read_particles(from: &mut Reader, stride: usize) -> Result<Particles> {
     let velocity = from.expect("particle velocity", velocity, n)?;
     let id = from.u64s("particle id")?;
     let id = from.expect("particle id", id, n)?;
+    if id.iter().any(|id| *id >= Id::END) {
+        return Err(from.damaged("a particle has a number that is never given"));
+    }
+    let id = id.into_iter().map(Id::new).collect();
     let volume = from.f32s("particle volume")?;
     let volume = from.expect("particle volume", volume, n)?;
     let affine = from.f32s("particle affine")?;
