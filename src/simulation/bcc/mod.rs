@@ -49,6 +49,7 @@ use mesh::Mesh;
 pub(super) use moving::moved_out;
 use sizing::Wishes;
 use std::sync::Arc;
+use thick::Thickness;
 
 /// Layers of cells over which velocity is extended beyond the liquid: a layer is at least a third of a cell wide.
 const EXTENDED: usize = 20;
@@ -72,6 +73,8 @@ pub struct BccOptions {
     pub density: f64,
     pub tolerance: f64,
     pub viscosity_tolerance: f64,
+    /// How pressure and viscosity are found.
+    pub flow: crate::scene::Flow,
     /// Smooth each component of velocity on its own.
     pub draft_viscosity: bool,
     pub coupling: Coupling,
@@ -256,7 +259,7 @@ impl Liquid for Bcc {
 
     fn solve(&mut self, step: &Step) -> Result<Solved> {
         let tense = self.surface_pressure(step.tension);
-        let (mut solves, first) = self.thicken(step, &*tense)?;
+        let Thickness { mut solves, first, flow } = self.thicken(step, &*tense)?;
         // A projection before has the pressure at the surface already.
         let done = match first.is_empty() {
             true => self.project(step, &*tense, true)?.0,
@@ -265,7 +268,7 @@ impl Liquid for Bcc {
         self.next.pressure.iter_mut().zip(first).for_each(|(p, first)| *p += first);
         solves.extend(done.solve);
         let Projection { closed_regions, refused_inflow, .. } = done;
-        Ok(Solved { solves, closed_regions, refused_inflow, flow: String::new() })
+        Ok(Solved { solves, closed_regions, refused_inflow, flow })
     }
 
     fn finish(&mut self, step: &Step) -> Result<()> {

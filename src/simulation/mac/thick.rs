@@ -216,7 +216,7 @@ fn greatest(values: &[f64]) -> f64 {
 }
 
 /// Whether pressure and viscosity are found in one solve, and why.
-fn choose(flow: Flow, stiffness: f64) -> (bool, String) {
+pub(in crate::simulation) fn choose(flow: Flow, stiffness: f64) -> (bool, String) {
     let together = match flow {
         Flow::Thick => true,
         Flow::Splashy => false,
