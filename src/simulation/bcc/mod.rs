@@ -9,7 +9,8 @@
 //!     remesh            a new lattice, unless the old one is still fine all about the surface
 //!     advect_velocity   from the old lattice to the faces of the new one
 //!     apply_forces      u += Δt g·n
-//!     solve             pressure with embedded boundaries [BXH10]; for thick liquid pressure, viscosity, pressure
+//!     solve             pressure with embedded boundaries [BXH10]; for thick liquid pressure, viscosity, pressure,
+//!                       and in between both together if it creeps
 //!     finish            velocity at circumcentres, extended into air and solids
 //! ```
 //!

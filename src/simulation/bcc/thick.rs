@@ -1,8 +1,7 @@
 //! Thick liquid: project, let viscosity act, project again [BH11].
 //!
-//! From μΔt/ρw² = 1 on, w the width of the finest cubes, pressure and viscosity are found in one solve between the two projections
-//! ([`creep`]), unless the scene says otherwise. Below, viscosity
-//! takes for granted that liquid keeps its volume, so velocities are projected before and after it. Vertices
+//! If the scene's flow is `thick`, pressure and viscosity are found in one solve between the two projections ([`creep`]).
+//! Else viscosity takes for granted that liquid keeps its volume, so velocities are projected before and after it. Vertices
 //! of the lattice in a source move as the source says: without that, a thread of honey would draw as much out of its
 //! nozzle as it likes. Those on or in a wall that sticks have the wall's velocity; at other walls they keep its normal part alone.
 
@@ -17,6 +16,10 @@ use crate::simulation::liquid::{Inflow, Step};
 use crate::simulation::mac::choose;
 use crate::solver::bcc::{Cut, Embedded, Hold, Moving, Thick, ThickOptions, creep, thicken};
 use crate::solver::mac::NEGLIGIBLE;
+
+/// μΔt/ρw² from which `auto` takes one solve: none, since it costs many times what the three take on large lattices. A scene
+/// whose threads must stretch and fold as they should asks for it by `thick`.
+const CREEPS: f64 = f64::INFINITY;
 
 /// What was done for thick liquid before the last projection.
 #[derive(Default)]
@@ -47,7 +50,7 @@ impl Bcc {
             draft: o.draft_viscosity,
         };
         let (coupling, width) = (o.coupling, f64::from(o.cube) * o.cell);
-        let (together, mut flow) = choose(o.flow, thickest * step.dt / (o.density * width.powi(2)));
+        let (together, mut flow) = choose(o.flow, thickest * step.dt / (o.density * width.powi(2)), CREEPS);
         let (done, mass) = self.project(step, surface_pressure, false)?;
         let mesh = self.next.mesh()?.clone();
         let lattice = &mesh.lattice;

@@ -110,7 +110,7 @@ impl Mac {
             tolerance: self.options.viscosity_tolerance,
             draft: self.options.draft_viscosity,
         };
-        let (together, mut flow) = choose(self.options.flow, stiffness * greatest(&mu));
+        let (together, mut flow) = choose(self.options.flow, stiffness * greatest(&mu), CREEPS);
         let held = hold_sources(grid, step);
         let mut solves: Vec<SolveInfo> = report.solve.into_iter().collect();
         let mut first = std::mem::replace(&mut grid.pressure, calm);
@@ -215,12 +215,12 @@ fn greatest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |m, v| m.max(*v))
 }
 
-/// Whether pressure and viscosity are found in one solve, and why.
-pub(in crate::simulation) fn choose(flow: Flow, stiffness: f64) -> (bool, String) {
+/// Whether pressure and viscosity are found in one solve, and why; `auto` takes one where the stiffness is above `creeps`.
+pub(in crate::simulation) fn choose(flow: Flow, stiffness: f64, creeps: f64) -> (bool, String) {
     let together = match flow {
         Flow::Thick => true,
         Flow::Splashy => false,
-        Flow::Auto => stiffness > CREEPS,
+        Flow::Auto => stiffness > creeps,
     };
     let solve =
         if together { "pressure and viscosity in one solve" } else { "viscosity between two projections" };
