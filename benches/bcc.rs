@@ -236,12 +236,17 @@ fn tank(cells: usize, threads: usize, frames: usize) -> Result<(), Error> {
         found.push((seconds, last.liquid_cells as f64, heights(&sim)?));
     }
     let (ours, grid) = (&found[0], &found[1]);
-    let apart = ours.2.iter().zip(&grid.2).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 256.0;
+    let mut apart: Vec<f64> =
+        ours.2.iter().zip(&grid.2).map(|(a, b)| (a - b).abs() * cells as f64 / 2.0).collect();
+    apart.sort_by(f64::total_cmp);
+    // A drop in the air over one column counts as its height: the median and the share say where the water is.
     println!(
-        "tank: {:.1} times fewer unknowns (gate 4), {:.2} times less time (gate 2), heights differ by {:.2} cells in the mean",
+        "tank: {:.1} times fewer unknowns (gate 4), {:.2} times less time (gate 2), heights differ by {:.2} cells in the median, {:.0} % of them by less than one, root mean square {:.2}",
         grid.1 / ours.1,
         grid.0 / ours.0,
-        apart.sqrt() * cells as f64 / 2.0,
+        apart[128],
+        apart.iter().filter(|a| **a < 1.0).count() as f64 / 2.56,
+        (apart.iter().map(|a| a * a).sum::<f64>() / 256.0).sqrt(),
     );
     Ok(())
 }

@@ -682,6 +682,7 @@ fn bcc_options(scene: &Scene) -> BccOptions {
         density: scene.liquids.first().map_or(1000.0, |l| l.density()),
         tolerance: o.pressure_tolerance,
         viscosity_tolerance: o.viscosity_tolerance,
+        flow: o.flow,
         draft_viscosity: o.draft_viscosity,
         coupling: match o.viscosity_coupling {
             ViscosityCoupling::Blend => Coupling::Blend,

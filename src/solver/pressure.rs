@@ -243,7 +243,7 @@ pub fn accelerate(graph: &mut FaceGraph, scale: f64, p: &[f64]) {
 }
 
 /// Renumber the labels that occur from 0, keeping [`u32::MAX`].
-fn compact(labels: &[u32]) -> Vec<u32> {
+pub(super) fn compact(labels: &[u32]) -> Vec<u32> {
     let mut used: Vec<u32> = labels.iter().copied().filter(|&l| l != u32::MAX).collect();
     used.sort_unstable();
     used.dedup();

@@ -256,3 +256,52 @@ fn what_the_field_misses_does_not_grow_where_cells_of_two_sizes_meet() {
     }
     assert!(energy(&u) < first, "{} of {first}", energy(&u));
 }
+
+/// How much of a standing wave's vertical velocity its surface reads if faces below it have that of the wave, 1 if all:
+/// cells of 1/(4·2^depth) m about the surface, wider ones below.
+fn read_at_surface(depth: u32, level: f64) -> f64 {
+    let (k, width) = (std::f64::consts::PI, 0.25 / f64::from(1u32 << depth));
+    let wave = |x: &Vec3| {
+        let (sinh, cosh) = ((k * x.y).sinh(), (k * x.y).cosh());
+        Vec3::new(cosh * (k * x.x).sin(), -sinh * (k * x.x).cos(), 0.0)
+    };
+    let l = box_of_one_metre(Vec3::zeros(), depth, |c| (c.centre.y - level).abs() < 3.0 * width + c.width);
+    let wet = |c: u32| l.circumcentre(c).y < level;
+    let known: Vec<bool> = l.faces.cells.iter().map(|c| wet(c[0]) || wet(c[1])).collect();
+    let edges = Edges::new(&l);
+    let at_cells = reconstruct(&l, &at_crossings(&l, wave), &known, 20).unwrap();
+    let field = LatticeVelocity::new(&l, &edges, at_cells).unwrap();
+    let sums = points(20_000).iter().fold([0.0; 2], |s, p| {
+        let x = Vec3::new(p.x + 0.5, level, p.z + 0.5);
+        let mode = (k * x.x).cos();
+        [s[0] + mode * field.sample(&x).y, s[1] + mode * wave(&x).y]
+    });
+    sums[0] / sums[1]
+}
+
+#[test]
+fn the_surface_of_a_wave_moves_as_the_wave_does() {
+    // Water moves like e^{ky}. A constant continuation reads it off a good tenth of a cell of width w below and misses
+    // more than kw/10; the surface lies at the same place between the planes of both lattices.
+    for (depth, part) in [(3, 0.0), (3, 0.3), (3, 0.6), (4, 0.0), (4, 0.3), (4, 0.6)] {
+        let width = 0.25 / f64::from(1u32 << depth);
+        let missed = (1.0 - read_at_surface(depth, 0.5 + part * width)) / (std::f64::consts::PI * width);
+        println!("cells of 1/{:.0} m, {part} of one up: {missed:.3} kw are missed", 1.0 / width);
+        assert!(missed.abs() < 0.08, "{depth} {part}: {missed}");
+    }
+}
+
+#[test]
+fn a_drop_too_thin_for_a_gradient_is_continued_by_means() {
+    // One cell across: whatever its faces have, nothing outside is faster than what is known inside.
+    let l = lattice(2, |_| true);
+    let wet = |c: u32| l.circumcentre(c).norm() < 0.05;
+    let known: Vec<bool> = l.faces.cells.iter().map(|c| wet(c[0]) || wet(c[1])).collect();
+    let velocity = at_crossings(&l, |x| Vec3::new(1.0 + 4.0 * x.y, 2.0 * x.z, -3.0 * x.x));
+    let found = reconstruct(&l, &velocity, &known, 20).unwrap();
+    let fastest = |inside: bool| {
+        let of = |c: &usize| wet(*c as u32) == inside;
+        (0..l.cells()).filter(of).map(|c| found[c].norm()).fold(0.0, f64::max)
+    };
+    assert!(fastest(false) < 1.25 * fastest(true), "{} {}", fastest(false), fastest(true));
+}

@@ -10,9 +10,10 @@ use crate::surface::TiledLevelSet;
 use rayon::prelude::*;
 
 /// A new lattice is fine within this many finest cells of the surface; an old one is kept while the finest cells
-/// reach this far.
-const FINE: f64 = 4.0;
-const STILL_FINE: f64 = 2.0;
+/// reach this far. The surface is looked at after it has moved, so a lattice need not wait for it: what it needs is the cell
+/// that the surface runs through and the one beside it, and the rest is how far it may go before the next lattice.
+const FINE: f64 = 3.0;
+const STILL_FINE: f64 = 1.5;
 /// A circumcentre deeper in a solid than this many finest cells looks for liquid outside.
 const DEEP: f64 = 1.5;
 /// Solids whose distance changes by less than this across a cell have no side there.

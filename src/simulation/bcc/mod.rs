@@ -9,7 +9,8 @@
 //!     remesh            a new lattice, unless the old one is still fine all about the surface
 //!     advect_velocity   from the old lattice to the faces of the new one
 //!     apply_forces      u += Δt g·n
-//!     solve             pressure with embedded boundaries [BXH10]; for thick liquid pressure, viscosity, pressure
+//!     solve             pressure with embedded boundaries [BXH10]; for thick liquid pressure, viscosity, pressure,
+//!                       and in between both together if it creeps
 //!     finish            velocity at circumcentres, extended into air and solids
 //! ```
 //!
@@ -49,6 +50,7 @@ use mesh::Mesh;
 pub(super) use moving::moved_out;
 use sizing::Wishes;
 use std::sync::Arc;
+use thick::Thickness;
 
 /// Layers of cells over which velocity is extended beyond the liquid: a layer is at least a third of a cell wide.
 const EXTENDED: usize = 20;
@@ -72,6 +74,8 @@ pub struct BccOptions {
     pub density: f64,
     pub tolerance: f64,
     pub viscosity_tolerance: f64,
+    /// How pressure and viscosity are found.
+    pub flow: crate::scene::Flow,
     /// Smooth each component of velocity on its own.
     pub draft_viscosity: bool,
     pub coupling: Coupling,
@@ -256,7 +260,7 @@ impl Liquid for Bcc {
 
     fn solve(&mut self, step: &Step) -> Result<Solved> {
         let tense = self.surface_pressure(step.tension);
-        let (mut solves, first) = self.thicken(step, &*tense)?;
+        let Thickness { mut solves, first, flow } = self.thicken(step, &*tense)?;
         // A projection before has the pressure at the surface already.
         let done = match first.is_empty() {
             true => self.project(step, &*tense, true)?.0,
@@ -265,7 +269,7 @@ impl Liquid for Bcc {
         self.next.pressure.iter_mut().zip(first).for_each(|(p, first)| *p += first);
         solves.extend(done.solve);
         let Projection { closed_regions, refused_inflow, .. } = done;
-        Ok(Solved { solves, closed_regions, refused_inflow, flow: String::new() })
+        Ok(Solved { solves, closed_regions, refused_inflow, flow })
     }
 
     fn finish(&mut self, step: &Step) -> Result<()> {

@@ -110,7 +110,7 @@ impl Mac {
             tolerance: self.options.viscosity_tolerance,
             draft: self.options.draft_viscosity,
         };
-        let (together, mut flow) = choose(self.options.flow, stiffness * greatest(&mu));
+        let (together, mut flow) = choose(self.options.flow, stiffness * greatest(&mu), CREEPS);
         let mut held = hold_sources(grid, step);
         if self.options.hold_surface {
             hold_surface(grid, held.get_or_insert_with(|| std::array::from_fn(|_| grid.tiles.field(false))));
@@ -231,12 +231,12 @@ fn greatest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |m, v| m.max(*v))
 }
 
-/// Whether pressure and viscosity are found in one solve, and why.
-fn choose(flow: Flow, stiffness: f64) -> (bool, String) {
+/// Whether pressure and viscosity are found in one solve, and why; `auto` takes one where the stiffness is above `creeps`.
+pub(in crate::simulation) fn choose(flow: Flow, stiffness: f64, creeps: f64) -> (bool, String) {
     let together = match flow {
         Flow::Thick => true,
         Flow::Splashy => false,
-        Flow::Auto => stiffness > CREEPS,
+        Flow::Auto => stiffness > creeps,
     };
     let solve =
         if together { "pressure and viscosity in one solve" } else { "viscosity between two projections" };

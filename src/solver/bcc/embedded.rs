@@ -91,7 +91,7 @@ pub struct Embedded {
     /// The face of the lattice for each face of the graph, ascending; the faces whose velocity is known.
     pub faces: Vec<u32>,
     /// Whether a face of the graph leads against the normal of its face in the lattice.
-    turned: Vec<bool>,
+    pub(super) turned: Vec<bool>,
 }
 
 /// Bodies in the liquid of a lattice: see [`super::body_rows`] and [`super::missing_lift`].

@@ -15,6 +15,6 @@ pub use embedded::{Afloat, Cut, Embedded, open_shares};
 pub use reconstruct::{extend, extend_velocity, fit_cells, reconstruct};
 pub use velocity::{LatticeValues, LatticeVelocity};
 pub use viscosity::{
-    Coupling, FaceViscosity, FacesToNodes, Hold, Moving, NodalSolver, NodalViscosity, Thick, ThickOptions,
-    Thickened, stresses, thicken,
+    Coupling, Crept, FaceViscosity, FacesToNodes, Hold, Moving, NodalSolver, NodalViscosity, Thick,
+    ThickOptions, Thickened, creep, stresses, thicken,
 };

@@ -13,12 +13,35 @@
 //!     v = v̄ + M⁺ Σ_f A_f n_f (u_f − n_f·v̄) ,        M = Σ_f A_f n_f n_fᵀ over its known faces
 //! ```
 //!
-//! The mean alone is the velocity of a place below the surface; waves that are carried by it are too slow.
+//! Neighbours lie below the surface, and water that moves like e^{ky} is slower there: a mean of what they have is low by
+//! k times a part of a cell, and a wave that is carried by it too slow by half of that. So v̄ is the mean of what
+//! neighbours n have when read off at the cell's own place,
+//!
+//! ```text
+//!     v̄ = mean of v_n + G (x − x_n)
+//! ```
+//!
+//! with G the gradient of velocity in the liquid, continued from the nearest place where it is known by means of
+//! neighbours, constant along the way [Asl04]. It is that of a tet whose vertices have nothing but fitted cells about them,
+//! linear between the means of velocity and place about the vertices: a vertex sees cells of all orientations, and what
+//! single cells err in a sheared flow cancels. Drops and sheets too thin for such a tet have no gradient, and what is about them is
+//! extended constant as before. What the surface reads lies within [`LINEAR`] layers of the first cell that is extended; beyond,
+//! G is left out, and nothing becomes [`MOST_FASTER`] times as fast as the fastest that is known.
+//!
+//! What is left is of first order but small, kw/20 in a wave: a cell beyond the surface takes the velocities of its known
+//! faces for those at its circumcentre, a part of a cell above them.
 
 use crate::error::{Error, Result};
 use crate::math::{Mat3, Vec3};
 use crate::mesh::bcc::Lattice;
 use rayon::prelude::*;
+use std::iter::Sum;
+use std::ops::Div;
+
+/// Layers of cells over which velocity is extended linearly: two widths of a cell or more.
+const LINEAR: usize = 12;
+/// How much faster than the fastest known cell an extended one may be.
+const MOST_FASTER: f64 = 1.25;
 
 /// Less than this of a regular cell's determinant, and the faces do not span space.
 const LEAST_DETERMINANT: f64 = 1e-3;
@@ -34,10 +57,10 @@ pub fn reconstruct(lattice: &Lattice, velocity: &[f64], known: &[bool], layers: 
 
 /// Fill cells without a velocity with the mean of their neighbours, layer by layer.
 pub fn extend(lattice: &Lattice, fitted: &mut [Option<Vec3>], layers: usize) {
-    extend_by(lattice, fitted, layers, |_, mean| mean);
+    extend_by(lattice, fitted, layers, |fitted, cell, _| mean_of_neighbours(lattice, fitted, cell));
 }
 
-/// Fill cells without a velocity, layer by layer: what their known faces leave open is the mean of their neighbours.
+/// Fill cells without a velocity, layer by layer: what their known faces leave open is what their neighbours say.
 pub fn extend_velocity(
     lattice: &Lattice,
     velocity: &[f64],
@@ -45,16 +68,30 @@ pub fn extend_velocity(
     fitted: &mut [Option<Vec3>],
     layers: usize,
 ) {
-    extend_by(lattice, fitted, layers, |cell, mean| agree(lattice, velocity, known, cell, mean));
+    let fastest = fitted.par_iter().map(|v| v.map_or(0.0, |v| v.norm_squared()));
+    let most = MOST_FASTER * fastest.reduce(|| 0.0, f64::max).sqrt();
+    let mut gradients = rim_gradients(lattice, fitted);
+    // It begins a ring of vertices and a tet below the first cell that is extended.
+    extend_by(lattice, &mut gradients, 2 * LINEAR, |known, cell, _| mean_of_neighbours(lattice, known, cell));
+    extend_by(lattice, fitted, layers, |fitted, cell, layer| {
+        let gradient = gradients[cell].filter(|_| layer < LINEAR);
+        let mean = match gradient {
+            Some(gradient) => read_off_neighbours(lattice, fitted, cell, &gradient)?,
+            None => mean_of_neighbours(lattice, fitted, cell)?,
+        };
+        let v = agree(lattice, velocity, known, cell, mean);
+        Some(if v.norm() > most { v * (most / v.norm()) } else { v })
+    });
 }
 
-fn extend_by(
+/// Fill cells that have nothing, layer by layer, with what `value` makes of those that have something.
+fn extend_by<T: Copy + Send + Sync>(
     lattice: &Lattice,
-    fitted: &mut [Option<Vec3>],
+    fitted: &mut [Option<T>],
     layers: usize,
-    adjust: impl Fn(usize, Vec3) -> Vec3 + Sync,
+    value: impl Fn(&[Option<T>], usize, usize) -> Option<T> + Sync,
 ) {
-    let beside = |fitted: &[Option<Vec3>], cells: &[u32]| -> Vec<u32> {
+    let beside = |fitted: &[Option<T>], cells: &[u32]| -> Vec<u32> {
         let unknown = |c: &u32| across(lattice, *c as usize).filter(|n| fitted[*n].is_none());
         let mut found: Vec<u32> = cells.par_iter().flat_map_iter(|c| unknown(c).map(|n| n as u32)).collect();
         found.par_sort_unstable();
@@ -64,14 +101,82 @@ fn extend_by(
     let known: Vec<u32> =
         (0..fitted.len() as u32).into_par_iter().filter(|&c| fitted[c as usize].is_some()).collect();
     let mut front = beside(fitted, &known);
-    for _ in 0..layers {
-        let means: Vec<Option<Vec3>> = front
-            .par_iter()
-            .map(|&c| Some(adjust(c as usize, mean_of_neighbours(lattice, fitted, c as usize)?)))
-            .collect();
-        front.iter().zip(means).for_each(|(&c, mean)| fitted[c as usize] = mean);
+    for layer in 0..layers {
+        let values: Vec<Option<T>> = front.par_iter().map(|&c| value(fitted, c as usize, layer)).collect();
+        front.iter().zip(values).for_each(|(&c, value)| fitted[c as usize] = value);
         front = beside(fitted, &front);
     }
+}
+
+/// Velocity about a vertex and where it belongs: means over the circumcentres of the tets there.
+#[derive(Clone, Copy)]
+struct About {
+    velocity: Vec3,
+    place: Vec3,
+    count: f64,
+    /// Whether all cells about the vertex are fitted.
+    whole: bool,
+}
+
+/// The gradient of velocity, row by component, in the outermost cells that know it; zero below them, where nothing
+/// reads it, and none outside.
+fn rim_gradients(lattice: &Lattice, fitted: &[Option<Vec3>]) -> Vec<Option<Mat3>> {
+    let none = About { velocity: Vec3::zeros(), place: Vec3::zeros(), count: 0.0, whole: true };
+    let mut about = vec![none; lattice.vertices.len()];
+    let tets = || lattice.tets.vertices.iter().zip(&lattice.tets.cell);
+    for (vertices, &cell) in tets() {
+        let (value, centre) = (fitted[cell as usize], lattice.circumcentre(cell));
+        for &v in vertices {
+            let at = &mut about[v as usize];
+            at.whole &= value.is_some();
+            at.velocity += value.unwrap_or_default();
+            at.place += centre;
+            at.count += 1.0;
+        }
+    }
+    let whole = |v: u32| about[v as usize].whole;
+    let mut rim = vec![false; about.len()];
+    for vertices in lattice.tets.vertices.iter().filter(|v| v.iter().any(|&v| !whole(v))) {
+        vertices.iter().for_each(|&v| rim[v as usize] = whole(v));
+    }
+    let mut found = vec![(Mat3::zeros(), 0.0, true); fitted.len()];
+    for (vertices, &cell) in tets() {
+        let (sum, count, deep) = &mut found[cell as usize];
+        if !vertices.iter().all(|&v| whole(v)) {
+            *deep = false;
+        } else if vertices.iter().any(|&v| rim[v as usize])
+            && let Some(gradient) = gradient(vertices.map(|v| about[v as usize]))
+        {
+            (*sum, *count) = (*sum + gradient, *count + 1.0);
+        }
+    }
+    let mean = |(sum, count, deep): (Mat3, f64, bool)| match count > 0.0 {
+        true => Some(sum / count),
+        false => deep.then(Mat3::zeros),
+    };
+    found.into_iter().map(mean).collect()
+}
+
+/// The gradient of the linear field through what is about four vertices.
+fn gradient(about: [About; 4]) -> Option<Mat3> {
+    let [first, rest @ ..] = about.map(|a| (a.velocity / a.count, a.place / a.count));
+    let velocities = Mat3::from_columns(&rest.map(|r| r.0 - first.0));
+    let places = Mat3::from_columns(&rest.map(|r| r.1 - first.1));
+    Some(velocities * places.try_inverse()?)
+}
+
+/// The mean of what the neighbours of a cell have, each read off at the cell's own place.
+fn read_off_neighbours(
+    lattice: &Lattice,
+    fitted: &[Option<Vec3>],
+    cell: usize,
+    gradient: &Mat3,
+) -> Option<Vec3> {
+    let here = lattice.circumcentre(cell as u32);
+    mean(across(lattice, cell).filter_map(|n| {
+        let away = here - lattice.circumcentre(n as u32);
+        fitted[n].map(|v| v + gradient * away)
+    }))
 }
 
 /// Velocity at the circumcentre of each cell whose known faces span space.
@@ -126,11 +231,15 @@ pub(super) fn across(lattice: &Lattice, cell: usize) -> impl Iterator<Item = usi
     })
 }
 
-fn mean_of_neighbours(lattice: &Lattice, fitted: &[Option<Vec3>], cell: usize) -> Option<Vec3> {
-    let (mut sum, mut count) = (Vec3::zeros(), 0);
-    for v in across(lattice, cell).filter_map(|c| fitted[c]) {
-        sum += v;
-        count += 1;
-    }
-    (count > 0).then(|| sum / count as f64)
+fn mean_of_neighbours<T>(lattice: &Lattice, fitted: &[Option<T>], cell: usize) -> Option<T>
+where
+    T: Copy + Sum<T> + Div<f64, Output = T>,
+{
+    mean(across(lattice, cell).filter_map(|c| fitted[c]))
+}
+
+fn mean<T: Sum<T> + Div<f64, Output = T>>(values: impl Iterator<Item = T>) -> Option<T> {
+    let mut count = 0;
+    let sum: T = values.inspect(|_| count += 1).sum();
+    (count > 0).then(|| sum / f64::from(count))
 }

@@ -22,15 +22,17 @@
 //! neither turns nor bends freely.
 //!
 //! Solved by conjugate gradients with algebraic multigrid that knows the six rigid motions. Signs: distances are negative in the liquid and in solids. Between vertices and faces: [`transfer`]; the
-//! step on faces: [`step`].
+//! step on faces: [`step`]; together with pressure: [`creep`].
 //! Checked in tests/bcc.
 
+mod creep;
 mod faces;
 mod nodal;
 mod step;
 mod transfer;
 mod weights;
 
+pub use creep::{Crept, creep};
 pub use faces::FaceViscosity;
 pub use nodal::{NodalSolver, NodalViscosity};
 pub use step::{Coupling, Moving, Thickened, stresses, thicken};
@@ -39,6 +41,7 @@ pub use transfer::FacesToNodes;
 use crate::error::{Error, Result};
 use crate::math::{Mat3, Vec3};
 use crate::mesh::bcc::Lattice;
+use faces::LEAST_MASS;
 
 /// Where thick liquid is on a lattice.
 #[derive(Clone, Copy)]

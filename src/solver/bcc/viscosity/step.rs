@@ -106,7 +106,7 @@ pub fn stresses(
 }
 
 /// π²μΔt/ρ of each cell, m², from which what vertices cannot see decays; zero keeps it, infinity takes it.
-fn fades(thick: &Thick, options: &ThickOptions, coupling: Coupling) -> Vec<f64> {
+pub(super) fn fades(thick: &Thick, options: &ThickOptions, coupling: Coupling) -> Vec<f64> {
     let cells = thick.lattice.cells();
     match coupling {
         Coupling::Flip => vec![0.0; cells],

@@ -33,13 +33,13 @@ const ROUNDS: usize = 8;
 
 /// Lists of (index, weight), one a row.
 #[derive(Default)]
-struct Lists {
+pub(super) struct Lists {
     starts: Vec<u32>,
     entries: Vec<(u32, f64)>,
 }
 
 impl Lists {
-    fn of(rows: Vec<Vec<(u32, f64)>>) -> Self {
+    pub fn of(rows: Vec<Vec<(u32, f64)>>) -> Self {
         let mut starts = vec![0u32];
         starts.extend(rows.iter().scan(0, |n, row| {
             *n += row.len() as u32;
@@ -48,12 +48,12 @@ impl Lists {
         Self { starts, entries: rows.concat() }
     }
 
-    fn row(&self, i: usize) -> &[(u32, f64)] {
+    pub fn row(&self, i: usize) -> &[(u32, f64)] {
         &self.entries[self.starts[i] as usize..self.starts[i + 1] as usize]
     }
 
     /// The same entries by column, each column in the order of the rows.
-    fn transpose(&self, columns: usize) -> Self {
+    pub fn transpose(&self, columns: usize) -> Self {
         let mut starts = vec![0u32; columns + 1];
         self.entries.iter().for_each(|e| starts[e.0 as usize + 1] += 1);
         for c in 0..columns {
@@ -119,6 +119,11 @@ impl<'a> FacesToNodes<'a> {
         (0..self.known.len()).into_par_iter().map(at_face).collect()
     }
 
+    /// How many faces the lattice has.
+    pub(super) fn faces(&self) -> usize {
+        self.known.len()
+    }
+
     fn known_faces(&self, cell: usize) -> impl Iterator<Item = &u32> {
         self.lattice.faces_of(cell).iter().filter(|&&f| self.known[f as usize])
     }
@@ -136,6 +141,14 @@ pub(super) fn to_face(lattice: &Lattice, system: &NodalViscosity, v: &[Vec3], fa
     }
     // A vertex outside the liquid moves as the others do.
     (total > 1e-9).then(|| sum.dot(&lattice.dual_edge(face).normalize()) / total)
+}
+
+/// The nodes of a face with their shares where the dual edge meets it; none unless all of its vertices are nodes.
+pub(super) fn face_nodes(lattice: &Lattice, system: &NodalViscosity, face: usize) -> Vec<(u32, f64)> {
+    let (shares, vertices) = (lattice.crossing_shares(face), lattice.faces.vertices[face]);
+    let corners = || vertices.into_iter().zip(shares).filter(|(v, _)| *v != NONE);
+    let nodes: Vec<_> = corners().filter_map(|(v, w)| Some((system.node(v)? as u32, w))).collect();
+    if nodes.len() == corners().count() { nodes } else { Vec::new() }
 }
 
 /// The cells of the tets at each node, with repetitions.
