@@ -347,6 +347,28 @@ fn a_nozzle_that_gravity_empties_gives_no_more_than_its_rate() {
 }
 
 #[test]
+fn a_nozzle_without_a_rate_gives_its_section_times_its_speed() {
+    // A jet of radius 5 cells that gravity hardly speeds up, and a thread of radius 2.5 cells of something thick.
+    for (viscosity, radius) in [(0.0, 0.02), (50.0, 0.01)] {
+        let json = r#"{"meniscus": 1, "frames": [0, 40], "fps": 48, "resolution": {"cell": 0.004},
+            "domain": {"min": [-0.06, 0, -0.06], "max": [0.06, 0.4, 0.06]},
+            "liquids": [{"name": "choc", "density": 1250, "viscosity": VISCOSITY}],
+            "emitters": [{"shape": {"cylinder": {"from": [0, 0.35, 0], "to": [0, 0.374, 0], "radius": RADIUS}},
+                "velocity": [0, -0.5, 0]}]}"#;
+        let json = json.replace("VISCOSITY", &viscosity.to_string()).replace("RADIUS", &radius.to_string());
+        let mut sim = simulation(&json);
+        let first = run(&mut sim, 2).litres_expected;
+        let end = run(&mut sim, 12);
+        let (given, section) = (1e-3 * (end.litres_expected - first), std::f64::consts::PI * radius * radius);
+        // Cells cut the section to a per cent or two; gravity adds up to g/(2v) times the height of the region, 24 mm,
+        // where nothing holds the liquid: a quarter at most, half of it in the mean.
+        let ratio = given / (section * 0.5 * 12.0 / 48.0);
+        let most = if viscosity > 0.0 { 1.05 } else { 1.15 };
+        assert!(ratio > 0.96 && ratio < most, "{ratio} of it at {viscosity} Pa·s");
+    }
+}
+
+#[test]
 fn wind_moves_the_surface_and_a_curve_what_is_near_it() {
     let pool = |forces: &str| {
         let mut sim = simulation(&format!(

@@ -30,6 +30,8 @@ pub struct Inflow<'a> {
     pub liquid: u8,
     /// Volume that it may still give in this substep, m³.
     pub budget: f64,
+    /// Whether no rate is given: then as much comes as the region lacks.
+    pub fills: bool,
     /// Writes what liquid that comes in at a point carries behind a list.
     pub paint: &'a (dyn Fn(&Vec3, &mut Vec<f32>) + Sync),
 }

@@ -451,6 +451,7 @@ impl FrameWork<'_> {
                 carried: p.carried,
                 liquid: self.sources[*index].liquid,
                 budget: p.budget,
+                fills: p.fills,
                 paint,
             })
             .collect();

@@ -97,6 +97,8 @@ pub(super) struct Placed {
     pub coat: Coat,
     /// Volume that it may still give in this substep, m³.
     pub budget: f64,
+    /// Whether as much comes as the region lacks.
+    pub fills: bool,
     pub bounds: Aabb,
     pub velocity: Vec3,
     /// Velocity of the region itself.
@@ -192,7 +194,8 @@ impl Source {
         let left = if starts { velocity * dt } else { Vec3::zeros() };
         let left = left * (self.reach / left.norm().max(self.reach));
         let bounds = bounds.union(&Aabb::new(bounds.lo + left, bounds.hi + left));
-        Ok(Some(Placed { region, coat, budget, bounds, velocity: carried + velocity, carried, left }))
+        let fills = !by_rate;
+        Ok(Some(Placed { region, coat, budget, fills, bounds, velocity: carried + velocity, carried, left }))
     }
 
     /// Follow other keys.

@@ -9,8 +9,8 @@ use super::{Mac, State};
 use crate::error::{Error, Result};
 use crate::field::{Particles, Solids};
 use crate::grid::{Order, Patch, SIDE, Tiles, redistance_where};
-use crate::math::{Aabb, Vec3};
-use crate::simulation::liquid::Step;
+use crate::math::{Aabb, Vec3, ordered_sum};
+use crate::simulation::liquid::{Inflow, Step};
 use crate::solver::mac::MacGrid;
 use crate::surface::{TOUCHES, continue_into_solids, is_free};
 use rayon::prelude::*;
@@ -21,6 +21,8 @@ const LINEAR_LAYERS: usize = 2;
 pub(super) const NEAR: f64 = 2.0;
 /// Distance in cells that keeps every interpolation with it inside a solid.
 const BLOCKED: f64 = 100.0;
+/// Parts of a cell along an axis by which the volume of a source is measured.
+const FINE: usize = 4;
 /// A volume of liquid at the start.
 pub struct InitialVolume<'a> {
     /// Signed distance, negative in liquid.
@@ -208,6 +210,7 @@ impl Mac {
                 self.colour(inflow, &inside);
                 continue;
             }
+            let held: f64 = inside.iter().map(|p| particles.volume[*p] as f64).sum();
             for p in inside {
                 particles.velocity[p] = inflow.velocity;
                 if let Some(c) = particles.affine.get_mut(p) {
@@ -223,7 +226,9 @@ impl Mac {
             let inside =
                 |x: &Vec3, _: f64| (inflow.distance)(x) < 0.0 && is_before_sheets(step.solids, x, tiles.h());
             let mut places = self.gaps(wants, inside);
-            let most = (inflow.budget / volume).round();
+            // Particles in motion leave gaps beside crowds. Who fills all of them gives half as much again as there is room for.
+            let lacks = if inflow.fills { self.region_volume(inflow) - held } else { f64::INFINITY };
+            let most = (inflow.budget.min(lacks.max(0.0)) / volume).round();
             if (places.len() as f64) > most {
                 // From behind, so that what comes out is whole; the order of the grid settles ties.
                 let mut order: Vec<usize> = (0..places.len()).collect();
@@ -249,6 +254,38 @@ impl Mac {
             })?;
         }
         Ok(())
+    }
+
+    /// Volume of the region of a source outside solids, m³. Cells that its border may cross are looked at in [`FINE`] parts along
+    /// each axis: nozzles are few cells wide, and planes through whole cells would cut a twentieth off a round one.
+    fn region_volume(&self, inflow: &Inflow) -> f64 {
+        let MacGrid { tiles, room, .. } = &self.next.grid;
+        let (h, reach) = (tiles.h(), inflow.bounds.grow(self.options.cell));
+        let fine = h / FINE as f64;
+        let layers = if tiles.is_flat() { 1 } else { FINE };
+        let offset = |n: usize| (n as f64 + 0.5) * fine - 0.5 * h;
+        let part = |x: &Vec3, n: usize| {
+            let up = if tiles.is_flat() { 0.0 } else { offset(n / (FINE * FINE)) };
+            let at = Vec3::new(offset(n % FINE), offset(n / FINE % FINE), up);
+            (0.5 - (inflow.distance)(&(x + at)) / fine).clamp(0.0, 1.0)
+        };
+        let share = |place: usize| {
+            let (cell, x) = (tiles.cell(place), tiles.centre(tiles.cell(place)));
+            if !reach.contains(&x) || self.is_bare(cell, place) {
+                return 0.0;
+            }
+            // Half the diagonal of a cell is less than its width.
+            room[place]
+                * match (inflow.distance)(&x) / h {
+                    d if d > 1.0 => 0.0,
+                    d if d < -1.0 => 1.0,
+                    _ => {
+                        let parts = FINE * FINE * layers;
+                        (0..parts).map(|n| part(&x, n)).sum::<f64>() / parts as f64
+                    }
+                }
+        };
+        ordered_sum(tiles.cells(), |range| range.map(share).sum::<f64>()) * h.powi(3)
     }
 
     /// Places for new particles in the parts of cells that hold none: in cells that `wants` names by their
