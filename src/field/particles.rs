@@ -76,9 +76,9 @@ impl Particles {
         self.affine.extend(affine);
     }
 
-    /// Their numbers, for files and hosts.
+    /// Their numbers, for files and hosts; asked for outside the threads of a simulation.
     pub fn ids(&self) -> Vec<u64> {
-        self.id.par_iter().map(|id| id.number()).collect()
+        self.id.iter().map(|id| id.number()).collect()
     }
 
     /// What a particle carries.
