@@ -84,15 +84,18 @@ impl MeshDistance {
         }
         check_params(mesh, object, params)?;
         let mut edges = MeshEdges::new(mesh);
-        let alike = facing_alike(mesh, &edges);
+        let mut unbalanced = edges.unbalanced(mesh);
+        // Two triangles that face different ways run along their edge in the same direction.
+        let differ = unbalanced.iter().any(|(_, more)| *more > 1);
+        let alike = if differ { facing_alike(mesh, &edges) } else { None };
         let mesh = alike.as_ref().unwrap_or(mesh);
         if alike.is_some() {
             edges = MeshEdges::new(mesh);
+            unbalanced = edges.unbalanced(mesh);
         }
         let bvh = Bvh::new(mesh);
         let tiles = Tiles::new(params.cell, Vec3::zeros(), false, near_tiles(&bvh, object, params)?);
         cancel.check()?;
-        let unbalanced = edges.unbalanced(mesh);
         let thin = is_thin(mesh, &unbalanced, params.kind);
         let mut field = scan(mesh, &edges, &tiles, params.band);
         cancel.check()?;
