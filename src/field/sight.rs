@@ -12,10 +12,9 @@
 //! side: on the face that of the upper cell, in a second field that of the lower one. A point takes that of the cell
 //! it sees. Points far from sheets see everything; for them nothing is looked at.
 
-use super::velocity::trilinear_gradient;
 use super::{Solids, face_offset};
 use crate::grid::{SEES_ALL, TileSheets, Tiles};
-use crate::math::Vec3;
+use crate::math::{Vec3, trilinear_gradient};
 
 /// What is added to every hat.
 const LEAST: f64 = 1e-3;

@@ -5,7 +5,7 @@
 //! Places outside the block are read at its nearest border.
 
 use super::tiles::{NONE, SIDE, Tiles};
-use crate::math::{Number, trilinear};
+use crate::math::{Number, trilinear, trilinear_gradient};
 
 /// The widest margin a patch may have: one tile.
 pub const MAX_MARGIN: usize = SIDE;
@@ -125,16 +125,7 @@ impl Patch {
     #[inline]
     pub fn sample_gradient(&self, g: [f64; 3]) -> (f64, [f64; 3]) {
         let (c, f) = self.corners(g);
-        let lerp = |a: f64, b: f64, t: f64| a + (b - a) * t;
-        let x: [f64; 4] = std::array::from_fn(|e| lerp(c[2 * e], c[2 * e + 1], f[0]));
-        let dx: [f64; 4] = std::array::from_fn(|e| c[2 * e + 1] - c[2 * e]);
-        let y = [lerp(x[0], x[1], f[1]), lerp(x[2], x[3], f[1])];
-        let gradient = [
-            lerp(lerp(dx[0], dx[1], f[1]), lerp(dx[2], dx[3], f[1]), f[2]),
-            lerp(x[1] - x[0], x[3] - x[2], f[2]),
-            y[1] - y[0],
-        ];
-        (lerp(y[0], y[1], f[2]), gradient)
+        trilinear_gradient(c, f, true)
     }
 
     /// The smallest of the eight values of the stencil at g.

@@ -168,6 +168,22 @@ pub fn trilinear(c: [f64; 8], [fx, fy, fz]: [f64; 3]) -> f64 {
     a + (b - a) * fx
 }
 
+/// Trilinear interpolation of the corners of a cell, the first index along x, and its gradient by cell; along z only if
+/// the grid is `deep`.
+#[inline(always)]
+pub fn trilinear_gradient(c: [f64; 8], f: [f64; 3], deep: bool) -> (f64, [f64; 3]) {
+    let lerp = |a: f64, b: f64, t: f64| a + (b - a) * t;
+    let x: [f64; 4] = std::array::from_fn(|e| lerp(c[2 * e], c[2 * e + 1], f[0]));
+    let dx: [f64; 4] = std::array::from_fn(|e| c[2 * e + 1] - c[2 * e]);
+    let y = [lerp(x[0], x[1], f[1]), lerp(x[2], x[3], f[1])];
+    let gradient = [
+        lerp(lerp(dx[0], dx[1], f[1]), lerp(dx[2], dx[3], f[1]), f[2]),
+        lerp(x[1] - x[0], x[3] - x[2], f[2]),
+        if deep { y[1] - y[0] } else { 0.0 },
+    ];
+    (lerp(y[0], y[1], f[2]), gradient)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

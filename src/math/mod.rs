@@ -11,7 +11,7 @@ mod sets;
 
 pub use aabb::Aabb;
 pub use axes::principal_axes;
-pub use lanes::{Four, Two, trilinear};
+pub use lanes::{Four, Two, trilinear, trilinear_gradient};
 pub use number::Number;
 pub use ordered::{CHUNK, ordered_max, ordered_sum};
 pub use pose::{Motion, Pose};
