@@ -109,7 +109,7 @@ mod tests {
         facing_alike(mesh, &MeshEdges::new(mesh))
     }
 
-    /// Twice the volume of a tetrahedron from the origin, summed.
+    /// What a closed mesh encloses, by the divergence of x/3.
     fn volume(mesh: &TriMesh) -> f64 {
         (0..mesh.triangles.len()).map(|t| mesh.vector_area(t).dot(&mesh.corners(t)[0]) / 3.0).sum()
     }

@@ -30,6 +30,18 @@ pub trait LinearOperator: Sync {
         vector::xpay(b, -1.0, r);
     }
 
+    /// A guess of the first unknowns, the others zero, or nothing but zeros: what leaves less to be done.
+    fn start_from(&self, b: &[f64], guess: &[f64]) -> Vec<f64> {
+        let mut x = vec![0.0; b.len()];
+        x[..guess.len()].copy_from_slice(guess);
+        let mut r = vec![0.0; b.len()];
+        self.residual(b, &x, &mut r);
+        if vector::norm(&r) > vector::norm(b) {
+            x.fill(0.0);
+        }
+        x
+    }
+
     /// The entries, for a solve that failed and is written down. Without assembled ones a small matrix is found
     /// column by column; None for a large one.
     fn assembled(&self) -> Option<Csr> {

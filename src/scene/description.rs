@@ -362,7 +362,8 @@ impl Default for Simulator {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Flow {
-    /// In each substep whichever is right for the thickness of the liquid and its walls; the report tells.
+    /// In each substep whichever is right for the thickness of the liquid; the report tells. With the simulator `bcc` one
+    /// after the other.
     #[default]
     Auto,
     /// One after the other. Fast, and right for all that splashes.

@@ -14,6 +14,7 @@ mod estimate;
 mod failure;
 mod feed;
 mod fields;
+mod flow;
 mod forces;
 mod form;
 mod geometry;

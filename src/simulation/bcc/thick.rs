@@ -12,8 +12,8 @@ use crate::field::Solids;
 use crate::linalg::SolveInfo;
 use crate::math::Vec3;
 use crate::mesh::bcc::{FINEST, Lattice};
+use crate::simulation::flow::choose;
 use crate::simulation::liquid::{Inflow, Step};
-use crate::simulation::mac::choose;
 use crate::solver::bcc::{Cut, Embedded, Hold, Moving, Thick, ThickOptions, creep, thicken};
 use crate::solver::mac::NEGLIGIBLE;
 
@@ -50,7 +50,8 @@ impl Bcc {
             draft: o.draft_viscosity,
         };
         let (coupling, width) = (o.coupling, f64::from(o.cube) * o.cell);
-        let (together, mut flow) = choose(o.flow, thickest * step.dt / (o.density * width.powi(2)), CREEPS);
+        let (together, mut flow) =
+            choose(o.flow, options.draft, thickest * step.dt / (o.density * width.powi(2)), CREEPS);
         let (done, mass) = self.project(step, surface_pressure, false)?;
         let mesh = self.next.mesh()?.clone();
         let lattice = &mesh.lattice;
@@ -67,7 +68,7 @@ impl Bcc {
         let mut solves: Vec<SolveInfo> = done.solve.into_iter().collect();
         // The last projection corrects what is there; its pressure starts from nothing.
         let mut first = std::mem::replace(pressure, vec![0.0; lattice.cells()]);
-        if together && !options.draft {
+        if together {
             let cut = Cut { lattice, open, liquid: at_cells, velocity };
             let walls = |x: &Vec3| step.solids.velocity(x, reach);
             let embedded = Embedded::with_held(&cut, held, |_| 0.0, walls)?;

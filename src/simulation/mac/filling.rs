@@ -7,7 +7,7 @@
 use super::sheets::mean_seen;
 use super::{Mac, State};
 use crate::error::{Error, Result};
-use crate::field::{Particles, Solids};
+use crate::field::{Id, Particles, Solids};
 use crate::grid::{Order, Patch, SIDE, Tiles, redistance_where};
 use crate::math::{Aabb, Vec3, ordered_sum};
 use crate::simulation::liquid::{Inflow, Step};
@@ -385,6 +385,9 @@ impl Mac {
         let State { particles, next_id, .. } = &mut self.next;
         if particles.len() + new.places.len() >= u32::MAX as usize {
             return Err(Error::invalid("particles", "more than four thousand million particles"));
+        }
+        if *next_id + new.places.len() as u64 >= Id::END {
+            return Err(Error::invalid("particles", "there are no numbers left for new ones"));
         }
         for ((x, v), volume) in new.places.iter().zip(&new.velocity).zip(&new.volume) {
             particles.push(*x, *v, *next_id, *volume, affine.then_some([[0.0; 3]; 3]));

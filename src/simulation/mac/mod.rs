@@ -52,7 +52,6 @@ use attributes::Thickness;
 pub(super) use filling::InitialVolume;
 use sheets::{close_own_faces, liquid_at};
 use thick::Thickened;
-pub(super) use thick::choose;
 
 /// The distance to the surface is kept within at least this many cells.
 const BAND_CELLS: f64 = 4.0;

@@ -20,7 +20,7 @@ use crate::field::Particles;
 use crate::grid::{Tiles, extend_average, extend_motion};
 use crate::linalg::SolveInfo;
 use crate::math::elementary;
-use crate::scene::Flow;
+use crate::simulation::flow::choose;
 use crate::simulation::liquid::Step;
 use crate::solver::mac::{
     Held, MacGrid, NEGLIGIBLE, PressureOptions, Projected, ViscosityOptions, constrain, creep, diffuse,
@@ -110,7 +110,8 @@ impl Mac {
             tolerance: self.options.viscosity_tolerance,
             draft: self.options.draft_viscosity,
         };
-        let (together, mut flow) = choose(self.options.flow, stiffness * greatest(&mu), CREEPS);
+        let plain = viscous.draft || self.options.hold_surface;
+        let (together, mut flow) = choose(self.options.flow, plain, stiffness * greatest(&mu), CREEPS);
         let mut held = hold_sources(grid, step);
         if self.options.hold_surface {
             hold_surface(grid, held.get_or_insert_with(|| std::array::from_fn(|_| grid.tiles.field(false))));
@@ -118,7 +119,7 @@ impl Mac {
         let mut solves: Vec<SolveInfo> = report.solve.into_iter().collect();
         let mut first = std::mem::replace(&mut grid.pressure, calm);
         let mut crept = None;
-        if together && !viscous.draft && !self.options.hold_surface {
+        if together {
             let multigrid = &mut self.multigrid;
             match creep(grid, step.solids, &mu, &viscous, held.as_ref(), multigrid, step.cancel) {
                 Ok(done) => crept = Some(done),
@@ -229,21 +230,4 @@ fn hold_surface(grid: &MacGrid, held: &mut Held) {
 
 fn greatest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |m, v| m.max(*v))
-}
-
-/// Whether pressure and viscosity are found in one solve, and why; `auto` takes one where the stiffness is above `creeps`.
-pub(in crate::simulation) fn choose(flow: Flow, stiffness: f64, creeps: f64) -> (bool, String) {
-    let together = match flow {
-        Flow::Thick => true,
-        Flow::Splashy => false,
-        Flow::Auto => stiffness > creeps,
-    };
-    let solve =
-        if together { "pressure and viscosity in one solve" } else { "viscosity between two projections" };
-    let why = match flow {
-        Flow::Auto => format!("auto: {solve}, as μΔt/ρh² is {stiffness:.2}"),
-        Flow::Thick => format!("thick: {solve}; μΔt/ρh² is {stiffness:.2}"),
-        Flow::Splashy => format!("splashy: {solve}; μΔt/ρh² is {stiffness:.2}"),
-    };
-    (together, why)
 }

@@ -36,7 +36,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::linalg::{
     CahouetChabard, Csr, KrylovParams, LinearOperator, NullSpace, Preconditioner, PreconditionerKind,
-    SolveInfo, cg, fgmres, vector,
+    SolveInfo, cg, fgmres,
 };
 use crate::math::Vec3;
 use crate::mesh::{AIR, FaceGraph, Incidence};
@@ -102,7 +102,8 @@ pub fn creep(
         null_space: (null_space.count() > 0).then_some(&null_space),
         ..KrylovParams::default()
     };
-    let mut x = start(&saddle, &b);
+    // Liquid moves on as it did, or rests.
+    let mut x = saddle.start_from(&b, &graph.velocity);
     let mut triangle =
         Triangle { saddle: &saddle, cycle, schur, r: vec![0.0; n], flow: vec![0.0; m], inner: 0, cancel };
     let info = fgmres(&saddle, &mut triangle, &b, &mut x, &params, cancel)?;
@@ -133,18 +134,6 @@ fn right_hand_side(saddle: &Saddle, velocity: &[f64]) -> Vec<f64> {
     saddle.flow(&graph.velocity, &mut carried);
     b.extend(graph.imbalance().iter().zip(&carried).map(|(missing, c)| saddle.balance * (missing + c)));
     b
-}
-
-/// Liquid that moves on as it did, or that rests: what leaves less to be done.
-fn start(saddle: &Saddle, b: &[f64]) -> Vec<f64> {
-    let mut x = vec![0.0; b.len()];
-    x[..saddle.graph.faces()].copy_from_slice(&saddle.graph.velocity);
-    let mut r = vec![0.0; b.len()];
-    saddle.residual(b, &x, &mut r);
-    if vector::norm(&r) > vector::norm(b) {
-        x.fill(0.0);
-    }
-    x
 }
 
 /// A on the faces of a graph.

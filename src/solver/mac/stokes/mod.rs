@@ -54,7 +54,7 @@ use super::viscosity::{Held, ViscosityOptions, ViscousSystem};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::field::Solids;
-use crate::linalg::{KrylovParams, LinearOperator, NullSpace, Preconditioner, SolveInfo, cg, fgmres, vector};
+use crate::linalg::{KrylovParams, LinearOperator, NullSpace, Preconditioner, SolveInfo, cg, fgmres};
 use divergence::Divergence;
 use rayon::prelude::*;
 
@@ -145,7 +145,8 @@ pub fn creep(
     };
     cancel.check()?;
     let saddle = Saddle { system: &system, divergence: &d, inverse: &inverse, gamma: &gamma };
-    let mut x = start(&saddle, &b);
+    // Liquid moves on as it did, or rests.
+    let mut x = saddle.start_from(&b, system.start());
     let mut triangle = Triangle {
         saddle: &saddle,
         system: &pressed,
@@ -166,19 +167,6 @@ pub fn creep(
     d.cells.iter().zip(&x[n..]).for_each(|(c, p)| pi[*c as usize] = -p * pascal);
     wet.scatter(&pi, &mut pressure);
     Ok(Crept { solve: Some(StokesSolve { info, velocities: n, pressures: m, inner }), known, pressure })
-}
-
-/// Liquid that moves on as it did, or that rests: what leaves less to be done.
-fn start(saddle: &Saddle, b: &[f64]) -> Vec<f64> {
-    let n = saddle.system.faces().len();
-    let mut x = vec![0.0; b.len()];
-    x[..n].copy_from_slice(saddle.system.start());
-    let mut r = vec![0.0; b.len()];
-    saddle.residual(b, &x, &mut r);
-    if vector::norm(&r) > vector::norm(b) {
-        x.fill(0.0);
-    }
-    x
 }
 
 /// The matrix of the header, its rows of momentum divided by 1 + 8μΔt/(ρh²).
