@@ -119,10 +119,8 @@ fn cut_at_median(items: &mut [Item]) -> usize {
 /// Partition at the cheapest bin boundary; None if all centres fall into one bin.
 fn cut_by_area(items: &mut [Item]) -> Option<usize> {
     let range = centres(items);
-    let bin = |axis: usize, c: &Vec3| {
-        let place = (c[axis] - range.lo[axis]) / range.size()[axis] * BINS as f64;
-        (place as usize).min(BINS - 1)
-    };
+    let scale = range.size().map(|s| BINS as f64 / s);
+    let bin = |axis: usize, c: &Vec3| (((c[axis] - range.lo[axis]) * scale[axis]) as usize).min(BINS - 1);
     let longest = range.size().imax();
     let mut best = (f64::INFINITY, 0, 0);
     for axis in 0..3 {

@@ -271,7 +271,8 @@ impl Region {
     fn above(&mut self, normal: &Vec3, point: &Vec3) {
         let n = self.turn(normal);
         let plane = [normal.dot(point) - SLACK, n.y, n.z];
-        let solved = plane.map(|c| c / n.x);
+        let inverse = 1.0 / n.x;
+        let solved = plane.map(|c| c * inverse);
         if n.x > 1e-12 {
             self.lower.push(solved);
         } else if n.x < -1e-12 {

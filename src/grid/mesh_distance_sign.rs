@@ -96,18 +96,23 @@ impl Sides {
         }));
         let mut joined = Sets::new(first[sets.len()] as usize);
         for t in 0..tiles.len() {
-            for (a, stride) in [1, SIDE, SIDE * SIDE].into_iter().enumerate() {
+            for a in 0..3 {
                 let [dx, dy, dz] = std::array::from_fn(|b| i32::from(a == b));
                 let n = tiles.neighbour(t, dx, dy, dz) as usize;
                 if n >= tiles.len() {
                     continue;
                 }
                 let (here, there) = (of_tile(field, t), of_tile(field, n));
-                for m in (0..NODES).filter(|m| m / stride % SIDE == 0) {
-                    let l = m + (SIDE - 1) * stride;
-                    if here[l] + there[m] > 1.0 + ROUNDING {
-                        let set = |tile: usize, node: usize| first[tile] + sets[tile].of[node] as u32;
-                        joined.join(set(t, l), set(n, m));
+                let stride = [1, SIDE, SIDE * SIDE];
+                let (across, [b, c]) =
+                    ((SIDE - 1) * stride[a], [(a + 1) % 3, (a + 2) % 3].map(|o| stride[o]));
+                // Nodes side by side mostly join the same two sets again.
+                let mut last = (u16::MAX, u16::MAX);
+                for m in (0..SIDE * SIDE).map(|k| k % SIDE * b + k / SIDE * c) {
+                    let pair = (sets[t].of[m + across], sets[n].of[m]);
+                    if pair != last && here[m + across] + there[m] > 1.0 + ROUNDING {
+                        joined.join(first[t] + pair.0 as u32, first[n] + pair.1 as u32);
+                        last = pair;
                     }
                 }
             }

@@ -23,7 +23,12 @@ impl Sets {
         k
     }
 
+    #[inline]
     pub fn join(&mut self, a: u32, b: u32) {
+        // Most pairs are joined already, by way of others.
+        if self.0[a as usize] == self.0[b as usize] {
+            return;
+        }
         let (a, b) = (self.root(a), self.root(b));
         self.0[a.max(b) as usize] = a.min(b);
     }
