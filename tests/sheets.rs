@@ -241,6 +241,78 @@ fn a_leaf_moves_through_water_and_nothing_through_the_leaf() {
     }
 }
 
+/// A trough 2.4 × .6 × .3 m with cells of 25 mm, of whose deep water only the uppermost four cells have particles.
+fn trough(sheet: &TriMesh, initial: &str, more: &str) -> Simulation {
+    let scene = format!(
+        r#"{{"meniscus": 1, "frames": [1, 60], "domain": {{"min": [0, 0, 0], "max": [2.4, 0.6, 0.3]}},
+            "resolution": {{"cell": 0.025}}, "simulator": {{"narrow_band": 4}}, "initial": [{initial}],
+            "colliders": [{{"name": "sheet", "shape": {{"mesh": {{"file": "sheet.obj"}}}} {more}}}]}}"#
+    );
+    let scene = Scene::from_json(&scene).expect("a valid scene");
+    Simulation::new(&scene, &|_| Ok(sheet.clone()), &Settings::default()).expect("a simulation")
+}
+
+#[test]
+fn deep_water_without_particles_stands_at_two_levels_beside_a_divider() {
+    let at = 1.21;
+    let upright =
+        sheet(Vec3::new(at, -0.1, -0.1), Vec3::new(0.0, 0.0, 0.5), Vec3::new(0.0, 0.8, 0.0), 4, false);
+    let initial = format!(
+        r#"{{"shape": {{"box": {{"min": [0, 0, 0], "max": [{at}, 0.5, 0.3]}}}}}},
+           {{"shape": {{"box": {{"min": [{at}, 0, 0], "max": [2.4, 0.25, 0.3]}}}}}}"#
+    );
+    let mut sim = trough(&upright, &initial, "");
+    let start = sim.report();
+    let exact = 300.0 * (0.5 * at + 0.25 * (2.4 - at));
+    assert!((start.litres / exact - 1.0).abs() < 2e-3, "{} of {exact} l", start.litres);
+    // Without a band there are eight particles a cell.
+    let everywhere = 8.0 * exact * 1e-3 / 0.025f64.powi(3);
+    let share = sim.particles().position.len() as f64 / everywhere;
+    assert!(share < 0.8, "particles in {share} of the water");
+    let end = run(&mut sim, 24);
+    let highest = |low: f64, high: f64| {
+        let there = sim.particles().position.iter().filter(|x| x.x > low && x.x < high);
+        there.map(|x| x.y).fold(0.0, f64::max)
+    };
+    let (left, right) = (highest(0.0, at), highest(at, 2.4));
+    println!("{share} levels {left} {right} stirs at {} m/s, {} of {exact} l", stir(&sim), end.litres);
+    assert!((left - 0.5).abs() < 0.0125 && (right - 0.25).abs() < 0.0125, "{left} {right}");
+    assert!((end.litres / start.litres - 1.0).abs() < 2e-3, "{} of {}", end.litres, start.litres);
+    assert!(stir(&sim) < 0.005, "{} m/s", stir(&sim));
+}
+
+#[test]
+fn a_leaf_moves_through_deep_water_without_particles() {
+    // Face-on at 1.2 m/s, two cells a frame, out of the water that had particles at the start.
+    let leaf =
+        sheet(Vec3::new(0.0, -0.1, -0.1), Vec3::new(0.0, 0.2, 0.0), Vec3::new(0.0, 0.0, 0.2), 5, false);
+    let faces = meniscus::geometry::Bvh::new(&leaf);
+    let initial = r#"{"shape": {"box": {"min": [0, 0, 0], "max": [2.4, 0.45, 0.3]}}}"#;
+    let more = r#", "transform": {"translate": {"keys": [[1, [0.6, 0.18, 0.15]], [17, [1.4, 0.18, 0.15]]]}}"#;
+    let mut sim = trough(&leaf, initial, more);
+    let start = sim.report();
+    let (mut before, mut crowd) = (places(&sim), None);
+    for _ in 0..16 {
+        let report = run(&mut sim, 1);
+        let after = places(&sim);
+        let through = |(id, b): &(&u64, &Vec3)| {
+            let Some(a) = before.get(*id) else { return false };
+            let inner = |x: &Vec3| x.y.abs().max(x.z.abs()) + (*b - a).norm() < 0.1;
+            inner(a) && inner(b) && faces.any_crossing(a, b)
+        };
+        assert_eq!(after.iter().filter(through).count(), 0, "at frame {}", report.frame);
+        // Particles surround the leaf wherever it goes. Those that it pushes along crowd, but do not become more and more.
+        let near = after.values().filter(|x| x.x.abs() < 0.05 && x.y.abs() < 0.1 && x.z.abs() < 0.1).count();
+        let full = 8.0 * 0.1 * 0.2 * 0.2 / 0.025f64.powi(3);
+        println!("{near} of {full}, {} m/s, volume off by {}", report.max_speed, report.volume_error());
+        assert!(near as f64 > 0.8 * full, "{near} of {full} at frame {}", report.frame);
+        let most = *crowd.get_or_insert(near) as f64 * 1.1;
+        assert!((near as f64) < most, "{near} of {most} at frame {}", report.frame);
+        assert!((report.litres / start.litres - 1.0).abs() < 5e-3, "{} of {}", report.litres, start.litres);
+        before = after;
+    }
+}
+
 #[test]
 fn a_fast_paddle_has_no_liquid_on_its_wrong_side() {
     // From wall to wall and beyond the floor, about a hinge above the tank. At the floor it goes .62 m × 29°/4 = 78 mm

@@ -167,12 +167,11 @@ impl World {
     }
 }
 
-/// Whether a simulator tells the two sides of a sheet apart without a plate: particles do, where they carry all there is.
+/// Whether a simulator tells the two sides of a sheet apart without a plate: particles do, where they carry liquid and its velocity.
 fn separates(simulator: &scene::Simulator) -> bool {
     use scene::{SimulatorType, Surface, Transfer};
     let carried = matches!(simulator.transfer, Transfer::Flip | Transfer::Apic);
-    let everywhere = simulator.narrow_band == 0;
-    simulator.kind == SimulatorType::Mac && simulator.surface == Surface::Particles && carried && everywhere
+    simulator.kind == SimulatorType::Mac && simulator.surface == Surface::Particles && carried
 }
 
 /// A wall of the scene as liquid of this viscosity meets it.

@@ -12,8 +12,11 @@
 //! The rim is two cells wide: liquid that comes up by more in a substep would arrive in the band without particles and be lost.
 //! What enters the band comes through the rim, where every cell is exactly full, and what leaves it is
 //! forgotten; the ledger of volume does not change. Round sources and open sides there is no deep
-//! liquid: particles are what comes in and goes out there. Checked by tests/water.rs
-//! (`deep_water_needs_particles_only_near_its_surface`).
+//! liquid: particles are what comes in and goes out there. Nor is there any round sheets without thickness, where paths of
+//! the grid would lead from one side to the other: tiles that a sheet runs through and those about them, into which it may
+//! move, are kept complete, and their velocity is that of their particles; in cells that do not see all
+//! that is round them particles do everything, as without a band. Checked by tests/water.rs
+//! (`deep_water_needs_particles_only_near_its_surface`) and tests/sheets.rs.
 
 use super::filling::Newcomers;
 use super::{Mac, State};
@@ -22,6 +25,7 @@ use crate::field::{Solids, VelocityPatch, face_offset};
 use crate::grid::{Patch, SIDE, Tiles};
 use crate::math::{Aabb, Vec3};
 use crate::simulation::liquid::Step;
+use crate::solver::mac::MacGrid;
 use rayon::prelude::*;
 
 /// Particles stay everywhere within this many cells of a source, a sink or an open side.
@@ -51,10 +55,14 @@ impl Mac {
     }
 
     /// Whether a cell that is about to be seeded at the start belongs to the deep.
-    pub(super) fn starts_deep(&self, solids: &Solids, x: &Vec3, phi: f64) -> bool {
+    pub(super) fn starts_deep(&self, solids: &Solids, place: usize) -> bool {
         let Some([_, deep]) = self.depths() else { return false };
-        let h = self.options.cell;
-        phi <= -deep && !near_open_side(solids, &Aabb::new(x.add_scalar(-0.5 * h), x.add_scalar(0.5 * h)), h)
+        let (grid, h) = (&self.next.grid, self.options.cell);
+        let near = || {
+            let x = self.centre(&grid.tiles, place);
+            near_open_side(solids, &Aabb::new(x.add_scalar(-0.5 * h), x.add_scalar(0.5 * h)), h)
+        };
+        grid.liquid[place] <= -deep && !is_beside_sheets(&grid.tiles, place / grid.tiles.volume()) && !near()
     }
 
     /// Forget the particles of deep liquid, complete those of the rim, and call both full.
@@ -64,7 +72,10 @@ impl Mac {
         let tiles = &self.next.grid.tiles;
         let whole = whole_tiles(tiles, step);
         let (v, phi) = (tiles.volume(), &self.next.grid.liquid);
-        let is_rim = |p: usize| phi[p] <= -rim && (phi[p] > -deep || whole[p / v]);
+        let is_rim = |p: usize| {
+            let ruled = || is_clear(tiles, p) || self.is_bare(tiles.cell(p), p);
+            phi[p] <= -rim && (phi[p] > -deep || whole[p / v]) && ruled()
+        };
         let is_deep = |p: usize| phi[p] <= -deep && !whole[p / v];
         let most = self.seeding.full();
         let kept_of_tile = |t: usize| {
@@ -105,8 +116,9 @@ impl Mac {
     /// Rim and deep cells are full, whatever the particles say.
     pub(super) fn fill_below_band(&mut self) {
         let Some([rim, _]) = self.depths() else { return };
-        self.full.par_iter_mut().zip(&self.next.grid.liquid).for_each(|(full, phi)| {
-            if *phi <= -rim && *full >= 0.0 {
+        let MacGrid { tiles, liquid, .. } = &self.next.grid;
+        self.full.par_iter_mut().zip(liquid).enumerate().for_each(|(p, (full, phi))| {
+            if *phi <= -rim && *full >= 0.0 && is_clear(tiles, p) {
                 *full = 1.0;
             }
         });
@@ -124,7 +136,9 @@ impl Mac {
                     loaded = Some(coord);
                 }
                 let g = old.tiles.to_grid(x);
-                patch.sample(&patch.trace(&g, -dt))
+                // A path may lead through a sheet.
+                let still = old.tiles.find_tile(coord).is_some_and(|t| is_beside_sheets(&old.tiles, t));
+                patch.sample(&if still { g } else { patch.trace(&g, -dt) })
             };
             points.iter().map(at).collect::<Vec<_>>()
         };
@@ -146,7 +160,7 @@ impl Mac {
         let k = kx.par_chunks_mut(v).zip(ky.par_chunks_mut(v)).zip(kz.par_chunks_mut(v));
         let patches = <(VelocityPatch, Patch)>::default;
         u.zip(k).enumerate().for_each_init(patches, |(patch, near), (t, (((x, y), z), ((kx, ky), kz)))| {
-            if !phi[t * v..(t + 1) * v].iter().any(|d| *d < inside) {
+            if !phi[t * v..(t + 1) * v].iter().any(|d| *d < inside) || is_beside_sheets(tiles, t) {
                 return;
             }
             let coord = tiles.coords()[t];
@@ -184,9 +198,22 @@ fn whole_tiles(tiles: &Tiles, step: &Step) -> Vec<bool> {
         let low = tiles.corner(tiles.base(t));
         let size = Vec3::new(SIDE as f64, SIDE as f64, tiles.depth() as f64) * h;
         let here = Aabb::new(low, low + size);
-        sources.iter().any(|s| s.overlaps(&here)) || near_open_side(step.solids, &here, h)
+        let open = sources.iter().any(|s| s.overlaps(&here)) || near_open_side(step.solids, &here, h);
+        open || is_beside_sheets(tiles, t)
     };
     (0..tiles.len()).into_par_iter().map(one).collect()
+}
+
+/// Whether no sheet stands between a cell and one of those round it.
+fn is_clear(tiles: &Tiles, place: usize) -> bool {
+    tiles.sheets(place / tiles.volume()).is_none_or(|s| s.is_clear(place % tiles.volume()))
+}
+
+/// Whether a sheet runs through a tile or through one of those round it.
+fn is_beside_sheets(tiles: &Tiles, t: usize) -> bool {
+    let layers = if tiles.is_flat() { 9..18 } else { 0..27 };
+    let round = || layers.map(|n| tiles.neighbour(t, n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1) as usize);
+    tiles.any_sheets() && round().any(|n| n < tiles.len() && tiles.sheets(n).is_some())
 }
 
 /// Whether a box comes near to an open side of the domain.

@@ -150,7 +150,7 @@ impl Mac {
         }
     }
 
-    fn centre(&self, tiles: &Tiles, place: usize) -> Vec3 {
+    pub(super) fn centre(&self, tiles: &Tiles, place: usize) -> Vec3 {
         tiles.centre(tiles.cell(place))
     }
 
@@ -361,7 +361,7 @@ impl Mac {
         let mut shares = grid.liquid_shares();
         self.next.expected = shares.iter().sum::<f64>() * tiles.h().powi(3);
         for (p, share) in shares.iter_mut().enumerate().filter(|(_, s)| **s > 0.0) {
-            if self.starts_deep(solids, &self.centre(tiles, p), grid.liquid[p]) {
+            if self.starts_deep(solids, p) {
                 *share = 0.0;
             }
         }
