@@ -57,8 +57,9 @@ pub fn write_pieces(
 
 /// What a short file is collected in.
 const BUFFER: usize = 1 << 18;
-/// Bytes after which a long file begins to go to the disk while more of it is made.
-const AHEAD: usize = 8 << 20;
+/// Bytes after which a long file begins to go to the disk while more of it is made. Every flush waits for the journal of the
+/// file system as well, so that many small ones are slower on some disks than one at the end.
+const AHEAD: usize = 128 << 20;
 
 /// A thread that brings what was written so far to the disk.
 struct Flusher<'a> {
