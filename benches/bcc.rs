@@ -17,6 +17,7 @@ use meniscus::geometry::TriMesh;
 use meniscus::math::Vec3;
 use meniscus::mesh::bcc::{Edges, Lattice, Octree, OctreeDomain, Sizing};
 use meniscus::scene::Scene;
+use meniscus::simulation::report::FrameReport;
 use meniscus::simulation::{Settings, Simulation};
 use meniscus::solver::bcc::{Cut, Embedded, LatticeVelocity, open_shares, reconstruct};
 use meniscus::{Cancel, Error};
@@ -138,6 +139,17 @@ fn frame(cells: usize, threads: usize, frames: usize) -> Result<(), Error> {
     run(sim, frames, json!({"case": "frame", "cells": cells, "threads": threads}))
 }
 
+/// Add the seconds of the stages of a frame to those so far.
+fn add_stages(stages: &mut Vec<(String, f64)>, report: &FrameReport) {
+    stages.resize(report.stage_seconds.len(), Default::default());
+    stages.iter_mut().zip(&report.stage_seconds).for_each(|(s, r)| *s = (r.0.clone(), s.1 + r.1));
+}
+
+/// The seconds of each stage in a substep.
+fn a_substep(stages: Vec<(String, f64)>, substeps: f64) -> Value {
+    stages.into_iter().map(|(name, s)| (name, json!(s / substeps))).collect::<serde_json::Map<_, _>>().into()
+}
+
 /// Go on for some frames and write what they cost in the mean, after what is known of the case.
 fn run(mut sim: Simulation, frames: usize, mut line: Value) -> Result<(), Error> {
     let (mut seconds, mut substeps, mut iterations, mut tets, mut unknowns) = (0.0, 0.0, 0, 0.0, 0.0);
@@ -152,11 +164,9 @@ fn run(mut sim: Simulation, frames: usize, mut line: Value) -> Result<(), Error>
         tets += steps * sim.cells().map_or(0.0, |c| c.lattice.tets.vertices.len() as f64);
         unknowns += steps * report.liquid_cells as f64;
         substeps += steps;
-        stages.resize(report.stage_seconds.len(), Default::default());
-        stages.iter_mut().zip(&report.stage_seconds).for_each(|(s, r)| *s = (r.0.clone(), s.1 + r.1));
+        add_stages(&mut stages, &report);
     }
-    let stages: serde_json::Map<String, Value> =
-        stages.into_iter().map(|(name, s)| (name, json!(s / substeps))).collect();
+    let stages = a_substep(stages, substeps);
     let last = sim.report();
     let found = json!({"frames": frames, "seconds_a_frame": seconds / frames as f64, "slowest_frame": slowest,
         "substeps": substeps, "stages_a_substep": stages, "tets": tets / substeps,
@@ -223,14 +233,16 @@ fn tank(cells: usize, threads: usize, frames: usize) -> Result<(), Error> {
             "initial": [{"shape": {"box": {"min": [-1, -1, -1], "max": [2, 2, 2]}}},
                 {"shape": {"sphere": {"center": [0.25, 2.1, 0.25], "radius": 0.06}}, "velocity": [0, -2, 0]}]});
         let mut sim = simulation(&scene, &TriMesh::default(), threads)?;
-        let (mut seconds, mut substeps) = (0.0, 0);
+        let (mut seconds, mut substeps, mut stages) = (0.0, 0, Vec::new());
         for _ in 0..frames {
             let report = sim.advance_frame(&mut |_| false)?;
             (seconds, substeps) = (seconds + report.seconds, substeps + report.substeps);
+            add_stages(&mut stages, &report);
         }
         let last = sim.report();
         let line = json!({"case": "tank", "simulator": simulator["type"], "cells": cells, "threads": threads,
             "seconds_a_frame": seconds / frames as f64, "substeps": substeps, "unknowns": last.liquid_cells,
+            "stages_a_substep": a_substep(stages, f64::from(substeps)),
             "volume_error": last.volume_error(), "megabytes": last.memory_bytes as f64 / 1e6});
         println!("{line}");
         found.push((seconds, last.liquid_cells as f64, heights(&sim)?));

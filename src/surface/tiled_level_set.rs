@@ -59,6 +59,9 @@ const NEAR: f64 = BAND - 1.0;
 const SOLID_REACH: f64 = 6.0;
 /// A cell further from a surface than this many cells is not cut by it.
 const CUT: f64 = 1.0;
+/// Deeper than this many cells, a cell that solids cut is liquid as far as it is open: distances change by √3/2 at most from the
+/// centre of a cell to its corners, and its surface is not moved further than the rest.
+const DEEP: f64 = 3.0;
 /// The area of the surface is the change of volume when it moves by this many cells.
 const SWELL: f64 = 0.05;
 
@@ -382,10 +385,11 @@ impl TiledLevelSet {
         }
     }
 
-    /// Sum over cells: one for each that is full, and what `f` says of those that surface or solid may cut, from φ
-    /// and the solid's distance at their corners.
+    /// Sum over cells: one for each that is full, what is open of those that solids alone cut, and what `f` says of those
+    /// that the surface may cut, from φ and the solid's distance at their corners.
     fn sum_cells(&self, f: impl Fn(&[f64; 8], &[f64; 8]) -> [f64; 2] + Sync) -> [f64; 2] {
-        let (tiles, v, cut) = (&self.tiles, self.tiles.volume(), CUT * self.h());
+        let (tiles, v) = (&self.tiles, self.tiles.volume());
+        let [cut, deep] = [CUT, DEEP].map(|d| d * self.h());
         let of_tile = |halos: &mut (Halo, Halo), t: usize| {
             let (phi, solid) = (&self.phi[t * v..(t + 1) * v], &self.solid[t * v..(t + 1) * v]);
             let mut sum = [0.0; 2];
@@ -405,7 +409,12 @@ impl TiledLevelSet {
                     sum[0] += 1.0;
                     continue;
                 }
-                let [a, b] = f(&plane(&halos.0, l, self.h()), &corners(&halos.1, l));
+                let solid = corners(&halos.1, l);
+                if phi[l] < -deep {
+                    sum[0] += fraction::cube(solid.map(|d| -d));
+                    continue;
+                }
+                let [a, b] = f(&plane(&halos.0, l, self.h()), &solid);
                 sum = [sum[0] + a, sum[1] + b];
             }
             sum

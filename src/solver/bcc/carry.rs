@@ -16,7 +16,8 @@
 //! fiftieth of d in a step the field alone counts.
 //! Faces are the same if they join the same two circumcentres. Checked in tests/bcc.
 
-use super::velocity::LatticeVelocity;
+use super::velocity::{LatticeVelocity, path};
+use crate::math::Vec3;
 use crate::mesh::bcc::Lattice;
 use rayon::prelude::*;
 
@@ -50,9 +51,13 @@ impl Carrier<'_> {
                 false => regular.then(|| self.twin(target, face)).flatten(),
             };
             let here = twin.map_or_else(|| self.field.sample(&x), |(f, _)| self.field.at_crossing(f));
-            let (length, from) = (dual.norm(), self.field.trace_from(&x, here, -dt));
+            let read = |x: &Vec3| match twin {
+                Some((f, _)) if regular => self.field.sample_beside(f, x),
+                _ => self.field.sample(x),
+            };
+            let (length, from) = (dual.norm(), path(&x, here, -dt, read));
             let n = dual / length;
-            let carried = self.field.sample(&from).dot(&n);
+            let carried = read(&from).dot(&n);
             let fades = if regular { FADES } else { FADES_AT_GRADING };
             let kept = self.blend * (1.0 - fades * (from - x).norm() / length);
             match twin {
