@@ -213,15 +213,19 @@ fn drop_model(
     run(sim, frames, json!({"case": "drop", "model": name, "cells": cells, "threads": threads}))
 }
 
-/// The greatest height of a surface over each of 16² columns, m.
-fn heights(sim: &Simulation) -> Result<Vec<f64>, Error> {
-    let mut high = vec![0.0f64; 256];
-    for x in &sim.surface()?.positions {
+/// The least and the greatest height of a surface over each of the columns of 16² that touch no wall, m.
+fn heights(sim: &Simulation) -> Result<[Vec<f64>; 2], Error> {
+    let (mut low, mut high) = (vec![2.25f64; 256], vec![0.0f64; 256]);
+    for x in sim.surface()?.positions.iter().filter(|x| x.y > 1.0) {
         let column = |v: f64| ((v * 32.0) as usize).min(15);
-        let at = &mut high[column(x.x) + 16 * column(x.z)];
-        *at = at.max(x.y);
+        let at = column(x.x) + 16 * column(x.z);
+        (low[at], high[at]) = (low[at].min(x.y), high[at].max(x.y));
     }
-    Ok(high)
+    let inner = |all: Vec<f64>| {
+        let touches = |at: usize| [at % 16, at / 16].iter().any(|c| [0, 15].contains(c));
+        all.into_iter().enumerate().filter(|(at, _)| !touches(*at)).map(|(_, y)| y).collect()
+    };
+    Ok([low, high].map(inner))
 }
 
 /// A drop falls into a tank 2 m deep and 0.5 m wide, by both simulators.
@@ -248,18 +252,25 @@ fn tank(cells: usize, threads: usize, frames: usize) -> Result<(), Error> {
         found.push((seconds, last.liquid_cells as f64, heights(&sim)?));
     }
     let (ours, grid) = (&found[0], &found[1]);
-    let mut apart: Vec<f64> =
-        ours.2.iter().zip(&grid.2).map(|(a, b)| (a - b).abs() * cells as f64 / 2.0).collect();
-    apart.sort_by(f64::total_cmp);
-    // A drop in the air over one column counts as its height: the median and the share say where the water is.
     println!(
-        "tank: {:.1} times fewer unknowns (gate 4), {:.2} times less time (gate 2), heights differ by {:.2} cells in the median, {:.0} % of them by less than one, root mean square {:.2}",
+        "tank: {:.1} times fewer unknowns (gate 4), {:.2} times less time (gate 2)",
         grid.1 / ours.1,
         grid.0 / ours.0,
-        apart[128],
-        apart.iter().filter(|a| **a < 1.0).count() as f64 / 2.56,
-        (apart.iter().map(|a| a * a).sum::<f64>() / 256.0).sqrt(),
     );
+    // The crown is thinner than a cell at its rim and hangs over other columns: what is highest tells how far it is thrown,
+    // what is lowest where the water is.
+    for (what, k) in [("the lowest surface of a column differs", 0), ("the highest", 1)] {
+        let both = ours.2[k].iter().zip(&grid.2[k]);
+        let mut apart: Vec<f64> = both.map(|(a, b)| (a - b).abs() * cells as f64 / 2.0).collect();
+        apart.sort_by(f64::total_cmp);
+        let count = apart.len() as f64;
+        println!(
+            "{what} by {:.2} cells in the median, {:.0} % by less than one, root mean square {:.2}",
+            apart[apart.len() / 2],
+            100.0 * apart.iter().filter(|a| **a < 1.0).count() as f64 / count,
+            (apart.iter().map(|a| a * a).sum::<f64>() / count).sqrt(),
+        );
+    }
     Ok(())
 }
 
