@@ -15,8 +15,8 @@
 //! known face neighbours. It works on one staggered component at a time, all in the same layout.
 //! A mask holds one byte a place, 0 where the value is unknown.
 
-use super::layers::{Mask, Neighbour, Reach, Rows, for_each_bit, grow, grow_mean, masks};
-use super::tiles::{SIDE, Tiles};
+use super::layers::{Filling, Mask, Neighbour, Reach, Rows, for_each_bit, grow, grow_mean, masks};
+use super::tiles::{NONE, SIDE, Tiles};
 use super::{Patch, Side, Sides};
 use crate::error::{Error, Result};
 use crate::math::Vec3;
@@ -87,19 +87,51 @@ pub(crate) fn extend_into(
     gradients(tiles, values, &given, near, &mut linear);
     let mut bits = given.clone();
     let mut levels = tiles.field(0);
-    grow(tiles, &mut bits, &mut linear, &mut levels, layers, Reach::Corners, |t, cell, near, linear| {
+    // Where nothing but one value is about, as along walls of deep water, nothing has to be asked.
+    let alike = alike(tiles, values, &given, near);
+    let same = |t: usize| alike[t].map(|value| [value, 0.0, 0.0, 0.0]);
+    let each = |t: usize, cell: [usize; 3], near: &[Neighbour], linear: &[Linear]| {
         let uphill = if solid.is_empty() { [0.0; 3] } else { slope(tiles, solid, t, cell) };
         let least = -1e-9 * uphill.iter().map(|g| g.abs()).sum::<f64>();
         let this_side =
             |(_, offset): &&Neighbour| (0..3).map(|a| uphill[a] * offset[a] as f64).sum::<f64>() >= least;
         continued(near.iter().filter(this_side), linear).or_else(|| continued(near.iter(), linear))
-    });
+    };
+    let filling = Filling { reach: Reach::Corners, same, each };
+    grow(tiles, &mut bits, &mut linear, &mut levels, layers, filling);
     let volume = tiles.volume();
     tiles.for_each(values, |t, part| {
         let gained: Mask = std::array::from_fn(|z| bits[t][z] & !given[t][z]);
         for_each_bit(&gained, |place, _| part[place] = linear[t * volume + place][0]);
     });
     Ok(bits)
+}
+
+/// The value that all known cells of a tile and of those round it have, if it is one and `near` or more away from zero.
+fn alike(tiles: &Tiles, values: &[f64], known: &[Mask], near: f64) -> Vec<Option<f64>> {
+    if !near.is_finite() {
+        return vec![None; tiles.len()];
+    }
+    // NaN stands for several values, and infinity for none.
+    let volume = tiles.volume();
+    let join = |a: f64, b: f64| match (a, b) {
+        (a, f64::INFINITY) => a,
+        (f64::INFINITY, b) => b,
+        (a, b) if a == b => a,
+        _ => f64::NAN,
+    };
+    let own = |t: usize| {
+        let mut value = f64::INFINITY;
+        for_each_bit(&known[t], |place, _| value = join(value, values[t * volume + place]));
+        value
+    };
+    let own: Vec<f64> = (0..tiles.len()).into_par_iter().map(own).collect();
+    let around = |t: usize| {
+        let beside = |d: i32| tiles.neighbour(t, d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1);
+        let values = (0..27).map(beside).filter(|n| *n != NONE).map(|n| own[n as usize]);
+        Some(values.fold(f64::INFINITY, join)).filter(|v| v.is_finite() && v.abs() >= near)
+    };
+    (0..tiles.len()).into_par_iter().map(around).collect()
 }
 
 /// Twice the difference of a field across a cell, along each axis; zero at the border of the tiles.

@@ -171,18 +171,27 @@ struct Gain<T> {
     values: Vec<T>,
 }
 
-/// Fill up to `layers` layers of cells round the known ones.
-///
-/// `fill(tile, local cell, known neighbours, values)` gives the value of a new cell; None leaves it
-/// unknown for good. The byte in `levels` of a cell filled in layer l, from 1, becomes l + 1.
+/// How cells are filled.
+pub(super) struct Filling<S, F> {
+    pub reach: Reach,
+    /// `same(tile)`: the value of all new cells of a tile, if one is known without asking their neighbours.
+    pub same: S,
+    /// `each(tile, local cell, known neighbours, values)`: the value of a new cell; None leaves it unknown for good.
+    pub each: F,
+}
+
+/// Fill up to `layers` layers of cells round the known ones. The byte in `levels` of a cell filled in layer l, from 1,
+/// becomes l + 1.
 pub(super) fn grow<T: Copy + Send + Sync>(
     tiles: &Tiles,
     known: &mut [Mask],
     values: &mut [T],
     levels: &mut [u8],
     layers: usize,
-    reach: Reach,
-    fill: impl Fn(usize, [usize; 3], &[Neighbour], &[T]) -> Option<T> + Sync,
+    filling: Filling<
+        impl Fn(usize) -> Option<T> + Sync,
+        impl Fn(usize, [usize; 3], &[Neighbour], &[T]) -> Option<T> + Sync,
+    >,
 ) {
     let mut refused = vec![[0; SIDE]; tiles.len()];
     let mut changed: Vec<bool> = known.iter().map(|m| m.iter().any(|w| *w != 0)).collect();
@@ -191,8 +200,7 @@ pub(super) fn grow<T: Copy + Send + Sync>(
             let beside = |d: i32| tiles.neighbour(t, d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1);
             (0..27).map(beside).any(|n| n != NONE && changed[n as usize])
         };
-        let one =
-            |t: usize| near(t).then(|| layer(tiles, known, &refused[t], values, t, reach, &fill)).flatten();
+        let one = |t: usize| near(t).then(|| layer(tiles, known, &refused[t], values, t, &filling)).flatten();
         let gains: Vec<Option<(Gain<T>, Mask)>> = (0..tiles.len()).into_par_iter().map(one).collect();
         if gains.iter().all(Option::is_none) {
             return;
@@ -330,27 +338,33 @@ fn layer<T: Copy>(
     refused: &Mask,
     values: &[T],
     t: usize,
-    reach: Reach,
-    fill: &impl Fn(usize, [usize; 3], &[Neighbour], &[T]) -> Option<T>,
+    filling: &Filling<
+        impl Fn(usize) -> Option<T>,
+        impl Fn(usize, [usize; 3], &[Neighbour], &[T]) -> Option<T>,
+    >,
 ) -> Option<(Gain<T>, Mask)> {
     if (0..tiles.depth()).all(|z| known[t][z] | refused[z] == u64::MAX) {
         return None;
     }
     let rows = Rows::new(tiles, known, t);
-    let mut tried = rows.grown(tiles.depth(), reach);
+    let mut tried = rows.grown(tiles.depth(), filling.reach);
     (0..SIDE).for_each(|z| tried[z] &= !known[t][z] & !refused[z]);
     if tried == [0; SIDE] {
         return None;
+    }
+    if let Some(value) = (filling.same)(t).filter(|_| tiles.sheets(t).is_none()) {
+        let count = tried.iter().map(|w| w.count_ones() as usize).sum();
+        return Some((Gain { cells: tried, values: vec![value; count] }, tried));
     }
     let mut gain = Gain { cells: [0; SIDE], values: Vec::new() };
     let mut neighbours = Vec::with_capacity(26);
     let mut beyond = [0; SIDE];
     for_each_bit(&tried, |place, cell| {
-        rows.neighbours(tiles, t, cell, reach, &mut neighbours);
+        rows.neighbours(tiles, t, cell, filling.reach, &mut neighbours);
         if neighbours.is_empty() {
             // All of them are behind a sheet; others may come.
             beyond[place / (SIDE * SIDE)] |= 1 << (place % (SIDE * SIDE));
-        } else if let Some(value) = fill(t, cell, &neighbours, values) {
+        } else if let Some(value) = (filling.each)(t, cell, &neighbours, values) {
             gain.cells[place / (SIDE * SIDE)] |= 1 << (place % (SIDE * SIDE));
             gain.values.push(value);
         }

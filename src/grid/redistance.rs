@@ -24,7 +24,7 @@
 //! is dropped. A tile that does not exist bounds nothing here: only existing cells make a surface.
 //! Signs are those of φ. Cells beyond the band get ± the band.
 
-use super::layers::{Mask, Neighbour, Reach, Rows, for_each_bit, grow, masks};
+use super::layers::{Filling, Mask, Neighbour, Reach, Rows, for_each_bit, grow, masks};
 use super::tiles::{NONE, SIDE, Tiles};
 use crate::error::{Error, Result};
 use crate::math::{Mat3, Vec3};
@@ -89,7 +89,8 @@ pub fn redistance_where(
         let source = patches.refined(&x, t, found.1, nearest);
         (patches.distance(&x, t, source) <= limit).then_some(source)
     };
-    grow(tiles, &mut known, &mut nearest, &mut levels, layers, Reach::Faces, nearest_of);
+    let filling = Filling { reach: Reach::Faces, same: |_| None, each: nearest_of };
+    grow(tiles, &mut known, &mut nearest, &mut levels, layers, filling);
     patches.write(phi, &nearest, band as f64 * tiles.h());
     Ok(())
 }

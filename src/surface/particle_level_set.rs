@@ -65,11 +65,11 @@ impl ParticleLevelSet {
 
     /// Place of the cell of each marker in a field, and the markers that have one, in that order.
     fn sorted(tiles: &Tiles, markers: Vec<Marker>) -> Vec<Marker> {
-        let place = |m: &Marker| tiles.locate(tiles.cell_at(&m.x)).map(|p| (p, *m));
-        let mut placed: Vec<(usize, Marker)> = markers.par_iter().filter_map(place).collect();
-        // A stable sort keeps the order of markers in a cell.
-        placed.par_sort_by_key(|(p, _)| *p);
-        placed.into_iter().map(|(_, m)| m).collect()
+        let place = |(n, m): (usize, &Marker)| tiles.locate(tiles.cell_at(&m.x)).map(|p| (p, n));
+        // With their numbers the markers of a cell keep their order.
+        let mut placed: Vec<(usize, usize)> = markers.par_iter().enumerate().filter_map(place).collect();
+        placed.par_sort_unstable();
+        placed.par_iter().map(|&(_, n)| markers[n]).collect()
     }
 
     /// The markers of each tile, as ranges.

@@ -30,7 +30,8 @@
 //! ```
 //!
 //! Corners that are means of the centres round them would move every convex surface inwards, by h²/8 ∇²φ, and would not see a
-//! sheet one cell thick at all.
+//! sheet one cell thick at all. Solids are cut by the plane through the centre of the cell: where two walls of a vessel meet, means
+//! would close a third of every cell along their edge.
 //! Checked by the notched disk and the ball in a vortex of [`super::ParticleLevelSet`], and by still water in tests/bcc.
 
 use super::into_solids::{continue_from_own_side, continue_into_solids, is_free};
@@ -59,6 +60,9 @@ const NEAR: f64 = BAND - 1.0;
 const SOLID_REACH: f64 = 6.0;
 /// A cell further from a surface than this many cells is not cut by it.
 const CUT: f64 = 1.0;
+/// Deeper than this many cells, a cell that solids cut is liquid as far as it is open: distances change by √3/2 at most from the
+/// centre of a cell to its corners, and its surface is not moved further than the rest.
+const DEEP: f64 = 3.0;
 /// The area of the surface is the change of volume when it moves by this many cells.
 const SWELL: f64 = 0.05;
 
@@ -382,10 +386,11 @@ impl TiledLevelSet {
         }
     }
 
-    /// Sum over cells: one for each that is full, and what `f` says of those that surface or solid may cut, from φ
-    /// and the solid's distance at their corners.
+    /// Sum over cells: one for each that is full, what is open of those that solids alone cut, and what `f` says of those
+    /// that the surface may cut, from φ and the solid's distance at their corners.
     fn sum_cells(&self, f: impl Fn(&[f64; 8], &[f64; 8]) -> [f64; 2] + Sync) -> [f64; 2] {
-        let (tiles, v, cut) = (&self.tiles, self.tiles.volume(), CUT * self.h());
+        let (tiles, v) = (&self.tiles, self.tiles.volume());
+        let [cut, deep] = [CUT, DEEP].map(|d| d * self.h());
         let of_tile = |halos: &mut (Halo, Halo), t: usize| {
             let (phi, solid) = (&self.phi[t * v..(t + 1) * v], &self.solid[t * v..(t + 1) * v]);
             let mut sum = [0.0; 2];
@@ -405,7 +410,12 @@ impl TiledLevelSet {
                     sum[0] += 1.0;
                     continue;
                 }
-                let [a, b] = f(&plane(&halos.0, l, self.h()), &corners(&halos.1, l));
+                let solid = tangent(&halos.1, l);
+                if phi[l] < -deep {
+                    sum[0] += fraction::cube(solid.map(|d| -d));
+                    continue;
+                }
+                let [a, b] = f(&plane(&halos.0, l, self.h()), &solid);
                 sum = [sum[0] + a, sum[1] + b];
             }
             sum
@@ -550,19 +560,22 @@ impl SurfaceTracker for TiledLevelSet {
     }
 }
 
-/// Values at the corners of a cell: means of the eight centres round each.
-fn corners(halo: &Halo, l: usize) -> [f64; 8] {
-    let at = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|x| x as isize);
-    std::array::from_fn(|c| {
-        let low: [isize; 3] = std::array::from_fn(|a| at[a] + (c >> a & 1) as isize - 1);
-        let sum: f64 =
-            (0..8isize).map(|d| halo.get(low[0] + (d & 1), low[1] + (d >> 1 & 1), low[2] + (d >> 2))).sum();
-        0.125 * sum
-    })
+/// Values at the corners of a cell of the plane through its centre.
+fn tangent(halo: &Halo, l: usize) -> [f64; 8] {
+    let (own, sides) = beside(halo, l);
+    at_corners(own, &sides)
 }
 
 /// Values at the corners of a cell of the plane that fits the surface in it in the mean.
 fn plane(halo: &Halo, l: usize, h: f64) -> [f64; 8] {
+    let (own, sides) = beside(halo, l);
+    let bend: f64 = sides.iter().map(|[low, high]| low - 2.0 * own + high).sum();
+    // What bends more than a ball of two cells is an edge, which no plane fits.
+    at_corners(own + bend.clamp(-h, h) / 24.0, &sides)
+}
+
+/// The value of a cell, and those below and above along each axis.
+fn beside(halo: &Halo, l: usize) -> (f64, [[f64; 2]; 3]) {
     let at = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|x| x as isize);
     let own = halo.get(at[0], at[1], at[2]);
     let beside = |a: usize, by: isize| {
@@ -570,10 +583,11 @@ fn plane(halo: &Halo, l: usize, h: f64) -> [f64; 8] {
         c[a] += by;
         halo.get(c[0], c[1], c[2])
     };
-    let sides: [[f64; 2]; 3] = std::array::from_fn(|a| [beside(a, -1), beside(a, 1)]);
-    let bend: f64 = sides.iter().map(|[low, high]| low - 2.0 * own + high).sum();
-    // What bends more than a ball of two cells is an edge, which no plane fits.
-    let middle = own + bend.clamp(-h, h) / 24.0;
+    (own, std::array::from_fn(|a| [beside(a, -1), beside(a, 1)]))
+}
+
+/// The corners of a plane with this value in the middle of a cell and the slope between what is beside it.
+fn at_corners(middle: f64, sides: &[[f64; 2]; 3]) -> [f64; 8] {
     let half: [f64; 3] = std::array::from_fn(|a| 0.25 * (sides[a][1] - sides[a][0]));
     std::array::from_fn(|c| {
         middle + (0..3).map(|a| if c >> a & 1 == 1 { half[a] } else { -half[a] }).sum::<f64>()

@@ -4,7 +4,7 @@ use super::support::box_of_one_metre;
 use meniscus::Cancel;
 use meniscus::math::Vec3;
 use meniscus::mesh::bcc::{Edges, Lattice, OctreeCell};
-use meniscus::solver::bcc::{Carrier, Cut, Embedded, LatticeVelocity, open_shares, reconstruct};
+use meniscus::solver::bcc::{Carrier, Cut, Embedded, LatticeVelocity, held_by, open_shares, reconstruct};
 
 fn lattice(depth: u32, wants: impl Fn(&OctreeCell) -> bool + Sync) -> Lattice {
     box_of_one_metre(Vec3::repeat(-0.5), depth, wants)
@@ -223,7 +223,9 @@ fn every_face_between_equal_cells_is_found_again() {
     let faces = meniscus::linalg::cases::random_vector(known.len(), 6);
     let cells = reconstruct(&old, &faces, &known, 0).unwrap();
     let field = LatticeVelocity::new(&old, &edges, cells).unwrap();
-    let carrier = Carrier { lattice: &old, field: &field, faces: &faces, known: &known, blend: 1.0 };
+    let from = held_by(&old, &new, |_| true);
+    let carrier =
+        Carrier { lattice: &old, field: &field, faces: &faces, known: &known, blend: 1.0, from: &from };
     let carried = carrier.carry(&new, 0.0, |_| true);
     // Where cells of two sizes meet the field alone counts.
     let regular: Vec<usize> = (0..faces.len()).filter(|f| new.is_regular(*f)).collect();
@@ -248,7 +250,7 @@ fn what_the_field_misses_does_not_grow_where_cells_of_two_sizes_meet() {
     for _ in 0..60 {
         let cells = reconstruct(&l, &u, &known, 0).unwrap();
         let field = LatticeVelocity::new(&l, &edges, cells).unwrap();
-        let carrier = Carrier { lattice: &l, field: &field, faces: &u, known: &known, blend: 1.0 };
+        let carrier = Carrier { lattice: &l, field: &field, faces: &u, known: &known, blend: 1.0, from: &[] };
         // A tenth of the width of the finest cells a step.
         u = carrier.carry(&l, 0.1 * 0.0625, |_| true);
         // What blows in from the walls is no part of this.

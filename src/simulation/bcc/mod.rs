@@ -93,6 +93,8 @@ pub struct BccOptions {
 struct State {
     surface: ParticleLevelSet,
     mesh: Option<Arc<Mesh>>,
+    /// Where cells of a new lattice were in the old one, until velocity has been carried.
+    from: Vec<u32>,
     /// Share of each face that is open.
     open: Arc<Vec<f64>>,
     /// The distance of solids at vertices.

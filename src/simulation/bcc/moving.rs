@@ -9,7 +9,7 @@ use crate::grid::SIDE;
 use crate::math::{Aabb, Vec3, elementary};
 use crate::mesh::bcc::Lattice;
 use crate::simulation::liquid::{Inflow, Step};
-use crate::solver::bcc::Carrier;
+use crate::solver::bcc::{Carrier, held_by};
 use crate::surface::{Carry, SurfaceTracker, TiledLevelSet};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -94,7 +94,8 @@ impl Bcc {
             shift = ((*expected - measured) / area * (dt / VOLUME_TIME).min(1.0)).clamp(-most, most);
             surface.swell(shift);
         }
-        *volume = if shift == 0.0 { measured } else { surface.measure()[0] };
+        // The area is the change of volume over more than the shift, so this is as good as measuring again.
+        *volume = measured + area * shift;
     }
 
     /// Keep the lattice while it is fine all about the surface, else build a new one.
@@ -119,8 +120,14 @@ impl Bcc {
         };
         let cut = (&self.next.open[..], &self.next.solid[..]);
         self.next.liquid = liquid_at_cells(&mesh.lattice, cut, surface, step.solids);
-        // The last pressure is the first guess of the next, if it belongs to the same cells.
-        self.next.pressure = if kept { self.now.pressure.clone() } else { vec![0.0; mesh.lattice.cells()] };
+        // The last pressure is the first guess of the next: that of the same cell, or of the one that was there.
+        self.next.pressure = self.now.pressure.clone();
+        if !kept {
+            let from = held_by(&old.lattice, &mesh.lattice, |c| self.next.liquid[c] < 0.0);
+            let last = |c: &u32| self.now.pressure.get(*c as usize).copied().unwrap_or(0.0);
+            self.next.pressure = from.iter().map(last).collect();
+            self.next.from = from;
+        }
         self.next.mesh = Some(mesh);
         Ok(())
     }
@@ -135,6 +142,7 @@ impl Bcc {
             faces: &self.now.velocity,
             known: &self.now.known,
             blend: elementary::pow(self.options.blend, step.dt / BLEND_TIME),
+            from: &self.next.from,
         };
         let lattice = &new.lattice;
         let wet = |f: usize| touches(lattice, f, |c| self.next.liquid[c as usize] < 0.0);
@@ -149,6 +157,7 @@ impl Bcc {
             });
         }
         (self.next.velocity, self.next.held) = (velocity, held);
+        self.next.from = Vec::new();
         Ok(())
     }
 

@@ -101,6 +101,7 @@ impl Bcc {
         self.now = State {
             surface,
             mesh: Some(Arc::new(mesh)),
+            from: Vec::new(),
             open: Arc::new(open),
             solid: Arc::new(solid),
             velocity,

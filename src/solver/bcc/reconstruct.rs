@@ -57,7 +57,8 @@ pub fn reconstruct(lattice: &Lattice, velocity: &[f64], known: &[bool], layers: 
 
 /// Fill cells without a velocity with the mean of their neighbours, layer by layer.
 pub fn extend(lattice: &Lattice, fitted: &mut [Option<Vec3>], layers: usize) {
-    extend_by(lattice, fitted, layers, |fitted, cell, _| mean_of_neighbours(lattice, fitted, cell));
+    let fronts = fronts(lattice, fitted, layers, |_| true);
+    fill(fitted, &fronts, |fitted, cell, _| mean_of_neighbours(lattice, fitted, cell));
 }
 
 /// Fill cells without a velocity, layer by layer: what their known faces leave open is what their neighbours say.
@@ -70,10 +71,14 @@ pub fn extend_velocity(
 ) {
     let fastest = fitted.par_iter().map(|v| v.map_or(0.0, |v| v.norm_squared()));
     let most = MOST_FASTER * fastest.reduce(|| 0.0, f64::max).sqrt();
+    let layers = fronts(lattice, fitted, layers, |_| true);
     let mut gradients = rim_gradients(lattice, fitted);
+    let mut read: Vec<bool> = fitted.par_iter().map(Option::is_some).collect();
+    layers.iter().take(LINEAR).flatten().for_each(|&c| read[c as usize] = true);
     // It begins a ring of vertices and a tet below the first cell that is extended.
-    extend_by(lattice, &mut gradients, 2 * LINEAR, |known, cell, _| mean_of_neighbours(lattice, known, cell));
-    extend_by(lattice, fitted, layers, |fitted, cell, layer| {
+    let ways = fronts(lattice, &gradients, 2 * LINEAR, |c| read[c]);
+    fill(&mut gradients, &ways, |known, cell, _| mean_of_neighbours(lattice, known, cell));
+    fill(fitted, &layers, |fitted, cell, layer| {
         let gradient = gradients[cell].filter(|_| layer < LINEAR);
         let mean = match gradient {
             Some(gradient) => read_off_neighbours(lattice, fitted, cell, &gradient)?,
@@ -84,27 +89,39 @@ pub fn extend_velocity(
     });
 }
 
-/// Fill cells that have nothing, layer by layer, with what `value` makes of those that have something.
-fn extend_by<T: Copy + Send + Sync>(
+/// The cells without a value in layers: those beside a cell that has one, those beside these, and so on, as far as cells
+/// are wanted.
+fn fronts<T: Sync>(
     lattice: &Lattice,
-    fitted: &mut [Option<T>],
+    fitted: &[Option<T>],
     layers: usize,
+    wanted: impl Fn(usize) -> bool + Sync,
+) -> Vec<Vec<u32>> {
+    let cells = 0..fitted.len();
+    let mut open: Vec<bool> =
+        cells.clone().into_par_iter().map(|c| fitted[c].is_none() && wanted(c)).collect();
+    let first = |c: &usize| open[*c] && across(lattice, *c).any(|n| fitted[n].is_some());
+    let mut front: Vec<u32> = cells.into_par_iter().filter(first).map(|c| c as u32).collect();
+    front.iter().for_each(|&c| open[c as usize] = false);
+    let mut found = Vec::with_capacity(layers);
+    while found.len() < layers && !front.is_empty() {
+        let beside = |c: &u32| across(lattice, *c as usize).filter(|n| open[*n]).map(|n| n as u32);
+        let mut next: Vec<u32> = front.par_iter().flat_map_iter(beside).collect();
+        next.retain(|&c| std::mem::take(&mut open[c as usize]));
+        found.push(std::mem::replace(&mut front, next));
+    }
+    found
+}
+
+/// Fill cells, layer by layer, with what `value` makes of those that have something.
+fn fill<T: Copy + Send + Sync>(
+    fitted: &mut [Option<T>],
+    layers: &[Vec<u32>],
     value: impl Fn(&[Option<T>], usize, usize) -> Option<T> + Sync,
 ) {
-    let beside = |fitted: &[Option<T>], cells: &[u32]| -> Vec<u32> {
-        let unknown = |c: &u32| across(lattice, *c as usize).filter(|n| fitted[*n].is_none());
-        let mut found: Vec<u32> = cells.par_iter().flat_map_iter(|c| unknown(c).map(|n| n as u32)).collect();
-        found.par_sort_unstable();
-        found.dedup();
-        found
-    };
-    let known: Vec<u32> =
-        (0..fitted.len() as u32).into_par_iter().filter(|&c| fitted[c as usize].is_some()).collect();
-    let mut front = beside(fitted, &known);
-    for layer in 0..layers {
+    for (layer, front) in layers.iter().enumerate() {
         let values: Vec<Option<T>> = front.par_iter().map(|&c| value(fitted, c as usize, layer)).collect();
         front.iter().zip(values).for_each(|(&c, value)| fitted[c as usize] = value);
-        front = beside(fitted, &front);
     }
 }
 
@@ -114,47 +131,52 @@ struct About {
     velocity: Vec3,
     place: Vec3,
     count: f64,
-    /// Whether all cells about the vertex are fitted.
-    whole: bool,
 }
 
 /// The gradient of velocity, row by component, in the outermost cells that know it; zero below them, where nothing
 /// reads it, and none outside.
 fn rim_gradients(lattice: &Lattice, fitted: &[Option<Vec3>]) -> Vec<Option<Mat3>> {
-    let none = About { velocity: Vec3::zeros(), place: Vec3::zeros(), count: 0.0, whole: true };
-    let mut about = vec![none; lattice.vertices.len()];
     let tets = || lattice.tets.vertices.iter().zip(&lattice.tets.cell);
+    // Vertices with nothing but fitted cells about them, and which of those lie beside one that is not so.
+    let mut whole = vec![true; lattice.vertices.len()];
+    for (vertices, _) in tets().filter(|(_, c)| fitted[**c as usize].is_none()) {
+        vertices.iter().for_each(|&v| whole[v as usize] = false);
+    }
+    let all_whole = |vertices: &[u32; 4]| vertices.iter().all(|&v| whole[v as usize]);
+    let mut rim = vec![false; whole.len()];
+    for vertices in lattice.tets.vertices.iter().filter(|v| !all_whole(v)) {
+        vertices.iter().for_each(|&v| rim[v as usize] = whole[v as usize]);
+    }
+    let at_rim = |vertices: &[u32; 4]| all_whole(vertices) && vertices.iter().any(|&v| rim[v as usize]);
+    let mut wanted = vec![false; whole.len()];
+    for vertices in lattice.tets.vertices.iter().filter(|v| at_rim(v)) {
+        vertices.iter().for_each(|&v| wanted[v as usize] = true);
+    }
+    let none = About { velocity: Vec3::zeros(), place: Vec3::zeros(), count: 0.0 };
+    let mut about = vec![none; whole.len()];
     for (vertices, &cell) in tets() {
-        let (value, centre) = (fitted[cell as usize], lattice.circumcentre(cell));
-        for &v in vertices {
+        for &v in vertices.iter().filter(|v| wanted[**v as usize]) {
             let at = &mut about[v as usize];
-            at.whole &= value.is_some();
-            at.velocity += value.unwrap_or_default();
-            at.place += centre;
+            at.velocity += fitted[cell as usize].unwrap_or_default();
+            at.place += lattice.circumcentre(cell);
             at.count += 1.0;
         }
     }
-    let whole = |v: u32| about[v as usize].whole;
-    let mut rim = vec![false; about.len()];
-    for vertices in lattice.tets.vertices.iter().filter(|v| v.iter().any(|&v| !whole(v))) {
-        vertices.iter().for_each(|&v| rim[v as usize] = whole(v));
+    let mut found = vec![Some(Mat3::zeros()); fitted.len()];
+    for (_, &cell) in tets().filter(|(v, _)| !all_whole(v)) {
+        found[cell as usize] = None;
     }
-    let mut found = vec![(Mat3::zeros(), 0.0, true); fitted.len()];
-    for (vertices, &cell) in tets() {
-        let (sum, count, deep) = &mut found[cell as usize];
-        if !vertices.iter().all(|&v| whole(v)) {
-            *deep = false;
-        } else if vertices.iter().any(|&v| rim[v as usize])
-            && let Some(gradient) = gradient(vertices.map(|v| about[v as usize]))
-        {
-            (*sum, *count) = (*sum + gradient, *count + 1.0);
-        }
+    // Means over the tets of a cell.
+    let mut counts = vec![0u8; fitted.len()];
+    for (vertices, &cell) in tets().filter(|(v, _)| at_rim(v)) {
+        let Some(gradient) = gradient(vertices.map(|v| about[v as usize])) else { continue };
+        let (found, count) = (&mut found[cell as usize], &mut counts[cell as usize]);
+        *found = Some(if *count == 0 { gradient } else { found.unwrap_or_default() + gradient });
+        *count += 1;
     }
-    let mean = |(sum, count, deep): (Mat3, f64, bool)| match count > 0.0 {
-        true => Some(sum / count),
-        false => deep.then(Mat3::zeros),
-    };
-    found.into_iter().map(mean).collect()
+    let several = found.iter_mut().zip(counts).filter(|(_, count)| *count > 1);
+    several.for_each(|(found, count)| *found = found.map(|sum| sum / f64::from(count)));
+    found
 }
 
 /// The gradient of the linear field through what is about four vertices.

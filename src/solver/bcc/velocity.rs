@@ -96,6 +96,16 @@ impl<'a> LatticeVelocity<'a> {
         best.value
     }
 
+    /// The same at a point that is likely to lie in the diamond about a face between equal cells: most paths are shorter
+    /// than that, and then nothing has to be searched.
+    pub fn sample_beside(&self, face: usize, x: &Vec3) -> Vec3 {
+        let inside = self.lattice.octree().domain().clamp(x);
+        match self.in_diamond(face as u32, &inside) {
+            piece if piece.inside >= 0.0 => piece.value,
+            _ => self.sample(x),
+        }
+    }
+
     /// Velocities at many points, in parallel.
     pub fn sample_all(&self, x: &[Vec3]) -> Vec<Vec3> {
         x.par_iter().map(|x| self.sample(x)).collect()
@@ -115,14 +125,7 @@ impl<'a> LatticeVelocity<'a> {
 
     /// Where a point is carried in `dt` seconds; a negative step goes back.
     pub fn trace(&self, x: &Vec3, dt: f64) -> Vec3 {
-        self.trace_from(x, self.sample(x), dt)
-    }
-
-    /// The same from the velocity at the point.
-    pub fn trace_from(&self, x: &Vec3, k1: Vec3, dt: f64) -> Vec3 {
-        let k2 = self.sample(&(x + k1 * (0.5 * dt)));
-        let k3 = self.sample(&(x + k2 * (0.75 * dt)));
-        x + (k1 * 2.0 + k2 * 3.0 + k3 * 4.0) * (dt / 9.0)
+        path(x, self.sample(x), dt, |x| self.sample(x))
     }
 
     /// The normal velocities that the faces of a lattice, this one or a new one, receive after `dt` seconds: what
@@ -213,6 +216,16 @@ impl VelocityField for LatticeVelocity<'_> {
     }
 }
 
+/// Where a point with the velocity k1 is carried in `dt` seconds, by a velocity that is asked for on the way.
+pub(super) fn path(x: &Vec3, k1: Vec3, dt: f64, velocity: impl Fn(&Vec3) -> Vec3) -> Vec3 {
+    let k2 = velocity(&(x + k1 * (0.5 * dt)));
+    let k3 = velocity(&(x + k2 * (0.75 * dt)));
+    x + (k1 * 2.0 + k2 * 3.0 + k3 * 4.0) * (dt / 9.0)
+}
+
+/// Means are made in this many parts at once. Each reads all of the lattice in the same order.
+const PARTS: usize = 4;
+
 /// A mean in the making: sum and count, or a value that overrules it.
 #[derive(Clone, Copy, Default)]
 struct Mean {
@@ -237,28 +250,39 @@ impl Mean {
 
 /// The mean over the tets at each vertex.
 fn vertex_means(lattice: &Lattice, at_cells: &[Vec3]) -> Vec<Vec3> {
-    let mut means = vec![Mean::default(); lattice.vertices.len()];
-    for (vertices, &cell) in lattice.tets.vertices.iter().zip(&lattice.tets.cell) {
-        let (value, centre) = (at_cells[cell as usize], lattice.circumcentres[cell as usize]);
-        for &v in vertices {
-            means[v as usize].add(value, lattice.vertices[v as usize] == centre);
+    means(lattice.vertices.len(), |first, part| {
+        for (vertices, &cell) in lattice.tets.vertices.iter().zip(&lattice.tets.cell) {
+            for &v in vertices {
+                if let Some(mean) = part.get_mut((v as usize).wrapping_sub(first)) {
+                    let centre = lattice.circumcentres[cell as usize];
+                    mean.add(at_cells[cell as usize], lattice.vertices[v as usize] == centre);
+                }
+            }
         }
-    }
-    means.iter().map(Mean::value).collect()
+    })
 }
 
 /// The mean over the cells round each edge: every one of them has two faces there.
 fn edge_means(lattice: &Lattice, edges: &Edges, at_cells: &[Vec3]) -> Vec<Vec3> {
-    let mut means = vec![Mean::default(); edges.ends.len()];
-    for (of_face, cells) in edges.of_face.iter().zip(&lattice.faces.cells) {
-        for &edge in of_face.iter().filter(|&&e| e != NONE) {
-            let [s, t] = edges.ends[edge as usize].map(|v| lattice.vertices[v as usize]);
-            for &cell in cells {
-                let centre = lattice.circumcentres[cell as usize];
-                let coincides = (0..3).all(|a| 2 * centre[a] == s[a] + t[a]);
-                means[edge as usize].add(at_cells[cell as usize], coincides);
+    means(edges.ends.len(), |first, part| {
+        for (of_face, cells) in edges.of_face.iter().zip(&lattice.faces.cells) {
+            for &edge in of_face.iter().filter(|&&e| e != NONE) {
+                let Some(mean) = part.get_mut((edge as usize).wrapping_sub(first)) else { continue };
+                let [s, t] = edges.ends[edge as usize].map(|v| lattice.vertices[v as usize]);
+                for &cell in cells {
+                    let centre = lattice.circumcentres[cell as usize];
+                    let coincides = (0..3).all(|a| 2 * centre[a] == s[a] + t[a]);
+                    mean.add(at_cells[cell as usize], coincides);
+                }
             }
         }
-    }
-    means.iter().map(Mean::value).collect()
+    })
+}
+
+/// Means of `count` places; `gather` adds to those of a part, given the number of its first.
+fn means(count: usize, gather: impl Fn(usize, &mut [Mean]) + Sync) -> Vec<Vec3> {
+    let mut means = vec![Mean::default(); count];
+    let size = count.div_ceil(PARTS).max(1);
+    means.par_chunks_mut(size).enumerate().for_each(|(k, part)| gather(k * size, part));
+    means.par_iter().map(Mean::value).collect()
 }
