@@ -37,7 +37,7 @@ pub use csr::Csr;
 pub use dense::DenseLdlt;
 pub use gauss_seidel::SymmetricGaussSeidel;
 pub use incomplete::{Ic0, Ic0Params};
-pub use krylov::{KrylovParams, Outcome, SolveInfo, cg, fgmres, krylov, minres};
+pub use krylov::{InnerCg, KrylovParams, Outcome, SolveInfo, cg, fgmres, krylov, minres};
 pub use low_rank::LowRank;
 pub use null_space::NullSpace;
 pub use operator::{Identity, Jacobi, LinearOperator, Preconditioner};

@@ -5,6 +5,7 @@
 
 mod cg;
 mod gmres;
+mod inner;
 mod minres;
 
 use super::null_space::NullSpace;
@@ -12,6 +13,7 @@ use super::operator::{LinearOperator, Preconditioner};
 use super::{Method, dump, vector};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+pub use inner::InnerCg;
 use std::borrow::Cow;
 
 /// When to stop, and what is known about the system.

@@ -49,11 +49,13 @@ impl Jet {
         let (cell, h, r) = (self.width / cells, self.height, 0.5 * self.width);
         let (inlet, depth) = if self.round {
             let shape = json!({"cylinder": {"from": [0, h, 0], "to": [0, h + r, 0], "radius": r}});
-            (shape, [-0.24, 0.24])
+            (shape, [-3.0 * self.width, 3.0 * self.width])
         } else {
             (json!({"box": {"min": [-r, h, -1], "max": [r, h + r, 1]}}), [0.0, cell])
         };
-        let wide = if self.round { 0.24 } else { 0.4 };
+        // Walls are whole widths away, so that the edges of the inlet lie on faces of cells. The fast plane jet is drawn out to a cell
+        // and a third at eight cells a width; a third of a cell aside, its pile leans to one side at .02, whatever the seed.
+        let wide = if self.round { 3.0 * self.width } else { 7.0 * self.width };
         json!({"meniscus": 1, "frames": [1, 1 + (24.0 * SECONDS) as i64], "fps": 24, "resolution": {"cell": cell},
             "domain": {"min": [-wide, 0, depth[0]], "max": [wide, h + r, depth[1]], "wall": "stick",
                 "sides": {"y_max": "open"}},

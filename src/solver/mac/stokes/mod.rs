@@ -52,9 +52,9 @@ use super::multigrid::Multigrid;
 use super::pressure::{Wet, imbalance, stencil};
 use super::viscosity::{Held, ViscosityOptions, ViscousSystem};
 use crate::cancel::Cancel;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::field::Solids;
-use crate::linalg::{KrylovParams, LinearOperator, NullSpace, Preconditioner, SolveInfo, cg, fgmres};
+use crate::linalg::{InnerCg, KrylovParams, LinearOperator, NullSpace, Preconditioner, SolveInfo, fgmres};
 use divergence::Divergence;
 use rayon::prelude::*;
 
@@ -154,6 +154,7 @@ pub fn creep(
         schur,
         r: vec![0.0; n],
         flow: vec![0.0; m],
+        steps: InnerCg::new(n),
         inner: 0,
         cancel,
     };
@@ -224,6 +225,7 @@ struct Triangle<'a, C: Preconditioner> {
     schur: Schur<'a>,
     r: Vec<f64>,
     flow: Vec<f64>,
+    steps: InnerCg,
     inner: usize,
     cancel: &'a Cancel,
 }
@@ -234,14 +236,8 @@ impl<C: Preconditioner> Preconditioner for Triangle<'_, C> {
         let (r_u, r_p) = r.split_at(inverse.len());
         let (z_u, z_p) = z.split_at_mut(inverse.len());
         self.r.par_iter_mut().with_min_len(4096).zip(r_u).zip(*inverse).for_each(|((s, r), i)| *s = r / i);
-        let params = KrylovParams { tolerance: INNER.0, max_iterations: INNER.1, ..KrylovParams::default() };
-        z_u.fill(0.0);
-        match cg(self.system.operator(), &mut self.cycle, &self.r, z_u, &params, self.cancel) {
-            Ok(info) => self.inner += info.iterations,
-            Err(Error::Cancelled) => return,
-            // A poor direction does no harm; the outer method sees the true residual.
-            Err(_) => self.cycle.apply(&self.r, z_u),
-        }
+        let a = self.system.operator();
+        self.inner += self.steps.solve(a, &mut self.cycle, &self.r, z_u, INNER, self.cancel);
         // z_p = S⁻¹(D z_u − r_p).
         divergence.rows.multiply(z_u, &mut self.flow);
         self.flow.iter_mut().zip(r_p).for_each(|(f, r)| *f -= r);

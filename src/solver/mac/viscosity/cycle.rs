@@ -188,7 +188,7 @@ impl Level {
     fn sweep(&mut self, back: bool) {
         for n in 0..COLOURS {
             let colour = if back { COLOURS - 1 - n } else { n };
-            let (from, to) = (self.rows.start[colour], self.rows.start[colour + 1]);
+            let (from, to) = (self.rows.places.start[colour], self.rows.places.start[colour + 1]);
             let Self { rows, inverse, x, b, r, .. } = self;
             r[from..to].par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, r)| {
                 for (i, r) in r.iter_mut().enumerate() {
@@ -233,14 +233,14 @@ fn rim(rows: &Rows, weights: &Weights, units: Units) -> [Vec<u32>; COLOURS] {
         (false, flat) => 14 - 6 * flat as usize,
     };
     let cut = |row: usize| {
-        let f = rows.faces[row];
+        let f = rows.places.faces[row];
         let mass = weights.weight(f.place as usize).mass[f.axis as usize];
         mass < WHOLE * units.mass || rows.neighbours(row).count() < arms
     };
     let own: Vec<bool> = (0..rows.len()).into_par_iter().with_min_len(CHUNK).map(cut).collect();
     let near = |row: &usize| own[*row] || rows.neighbours(*row).any(|c| own[c as usize]);
     std::array::from_fn(|colour| {
-        let all = rows.start[colour]..rows.start[colour + 1];
+        let all = rows.places.start[colour]..rows.places.start[colour + 1];
         all.into_par_iter().with_min_len(CHUNK).filter(near).map(|row| row as u32).collect()
     })
 }
@@ -264,7 +264,7 @@ fn prolongation(fine: &Rows, fine_weights: &Weights, coarse: &Rows, weights: &We
     let over = |[x, y, z]: &[i32; 3]| tiles.find(&[x >> 1, y >> 1, if flat { *z } else { z >> 1 }]);
     let over: Vec<u32> = fine_weights.tiles.coords().iter().map(over).collect();
     Csr::from_rows(fine.len(), coarse.len(), |row, entries| {
-        let face = fine.faces[row];
+        let face = fine.places.faces[row];
         let (place, a) = (face.place as usize, face.axis as usize);
         let (tile, l) = (over[place / v], place % v);
         if tile == NONE {
@@ -301,7 +301,7 @@ fn prolongation(fine: &Rows, fine_weights: &Weights, coarse: &Rows, weights: &We
                         continue;
                     }
                     sum += w;
-                    let number = coarse.number[place][a];
+                    let number = coarse.places.number[place][a];
                     if number != NONE {
                         entries.push((number, w));
                     }

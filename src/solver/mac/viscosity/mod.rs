@@ -86,8 +86,8 @@ pub type Held = [Vec<bool>; 3];
 #[derive(Clone)]
 pub struct ViscousSystem {
     weights: Weights,
-    shares: Shares,
-    mu: Vec<f32>,
+    shares: Arc<Shares>,
+    mu: Arc<Vec<f32>>,
     units: Units,
     rows: Arc<Rows>,
     rhs: Vec<f64>,
@@ -151,20 +151,21 @@ impl ViscousSystem {
         let given = Given { grid, solids, weights: &weights };
         let rest = held.is_none() && given.rest();
         let velocity = |f: &Face| grid.velocity[f.axis as usize][f.place as usize];
-        let start: Vec<f64> = rows.faces.par_iter().map(velocity).collect();
+        let start: Vec<f64> = rows.places.faces.par_iter().map(velocity).collect();
         let of = |row: usize| {
-            let f = rows.faces[row];
+            let f = rows.places.faces[row];
             let mass = weights.weight(f.place as usize).mass[f.axis as usize] as f64;
             let lost = if rest || !rows.walled[row] { 0.0 } else { given.pull(f) };
             mass * start[row] - lost
         };
         let rhs = (0..rows.len()).into_par_iter().map(of).collect();
+        let (shares, mu) = (Arc::new(shares), Arc::new(mu));
         Ok(Self { weights, shares, mu, units, rows: Arc::new(rows), rhs, start })
     }
 
     /// The unknowns, in the order of all vectors.
     pub fn faces(&self) -> &[Face] {
-        &self.rows.faces
+        &self.rows.places.faces
     }
 
     /// The velocities that the step starts from.
@@ -179,12 +180,12 @@ impl ViscousSystem {
     /// Mass of each unknown, in cells of liquid.
     pub fn masses(&self) -> Vec<f64> {
         let mass = |f: &Face| self.weights.weight(f.place as usize).mass[f.axis as usize] as f64;
-        self.rows.faces.iter().map(mass).collect()
+        self.rows.places.faces.iter().map(mass).collect()
     }
 
     /// Mass of one unknown, in cells of liquid.
     pub(in crate::solver::mac) fn mass(&self, row: usize) -> f64 {
-        let f = self.rows.faces[row];
+        let f = self.rows.places.faces[row];
         self.weights.weight(f.place as usize).mass[f.axis as usize] as f64
     }
 
@@ -194,7 +195,7 @@ impl ViscousSystem {
 
     /// What the diagonal of an unknown would be if nothing were cut: 1 + 8μΔt/(ρh²), in the plane 6.
     pub(in crate::solver::mac) fn whole_diagonal(&self, row: usize) -> f64 {
-        let (f, tiles) = (self.rows.faces[row], &self.weights.tiles);
+        let (f, tiles) = (self.rows.places.faces[row], &self.weights.tiles);
         let mut below = tiles.cell(f.place as usize);
         below[f.axis as usize] -= 1;
         let mu = self.mu[f.place as usize].max(tiles.locate(below).map_or(0.0, |p| self.mu[p]));
@@ -208,7 +209,7 @@ impl ViscousSystem {
 
     /// The row of the lower face of a cell; [`crate::grid::NONE`] if it is no unknown.
     pub(in crate::solver::mac) fn number(&self, place: usize, axis: usize) -> u32 {
-        self.rows.number[place][axis]
+        self.rows.places.number[place][axis]
     }
 
     /// Whether the velocity of the lower face of a cell is that of a wall.
@@ -218,7 +219,7 @@ impl ViscousSystem {
 
     /// World position of an unknown.
     pub fn position(&self, row: usize) -> Vec3 {
-        let f = self.rows.faces[row];
+        let f = self.rows.places.faces[row];
         face_position(&self.weights.tiles, f.place as usize, f.axis as usize)
     }
 
@@ -230,7 +231,7 @@ impl ViscousSystem {
     /// y ← A x, from stresses and without the matrix.
     pub fn apply_by_stress(&self, x: &[f64]) -> Vec<f64> {
         let mut u: [Vec<f64>; 3] = std::array::from_fn(|_| self.weights.tiles.field(0.0));
-        let faces = &self.rows.faces;
+        let faces = &self.rows.places.faces;
         faces.iter().zip(x).for_each(|(f, x)| u[f.axis as usize][f.place as usize] = *x);
         let y = stress::apply(&self.weights, &u);
         faces.iter().map(|f| y[f.axis as usize][f.place as usize]).collect()
@@ -244,7 +245,7 @@ impl ViscousSystem {
         let (unit, width) = (self.weights.tiles.h(), if flat { 3 } else { 6 });
         let mut all = Vec::with_capacity(width * n);
         for row in 0..n {
-            let (a, x) = (self.rows.faces[row].axis as usize, (self.position(row) - middle) / unit);
+            let (a, x) = (self.rows.places.faces[row].axis as usize, (self.position(row) - middle) / unit);
             (0..if flat { 2 } else { 3 }).for_each(|t| all.push((t == a) as u32 as f64));
             for about in if flat { 2..3 } else { 0..3 } {
                 all.push(Vec3::ith(about, 1.0).cross(&x)[a]);
@@ -257,7 +258,7 @@ impl ViscousSystem {
     pub(in crate::solver::mac) fn pressed(&self, press: Press, cancel: &Cancel) -> Result<Self> {
         let mut made = self.clone();
         made.weights.press = press;
-        made.rows = Arc::new(Rows::new(&made.weights, cancel)?);
+        made.rows = Arc::new(Rows::between(&made.weights, &self.rows.places, cancel)?);
         Ok(made)
     }
 
@@ -307,7 +308,7 @@ impl ViscousSystem {
                 },
             );
         }
-        for (f, x) in self.rows.faces.iter().zip(x) {
+        for (f, x) in self.rows.places.faces.iter().zip(x) {
             grid.velocity[f.axis as usize][f.place as usize] = *x;
             known[f.axis as usize][f.place as usize] = 1;
         }

@@ -29,6 +29,7 @@ use crate::linalg::vector::Real;
 use crate::linalg::{Csr, LinearOperator};
 use crate::math::{CHUNK, Sets};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Neighbours of a face.
 pub(super) const ARMS: usize = 14;
@@ -51,14 +52,20 @@ pub struct Face {
     pub axis: u8,
 }
 
-/// The matrix.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Rows {
+/// The unknowns in the order of their rows.
+#[derive(Debug, Default)]
+pub(super) struct Places {
     pub(super) faces: Vec<Face>,
     /// The row of each face of each cell; [`NONE`] if it is no unknown.
     pub(super) number: Vec<[u32; 3]>,
     /// Where the colours begin, and the number of rows.
     pub(super) start: [usize; COLOURS + 1],
+}
+
+/// The matrix.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    pub(super) places: Arc<Places>,
     columns: Vec<[u32; ARMS]>,
     arms: Vec<[f32; ARMS]>,
     pub(super) diagonal: Vec<f64>,
@@ -128,17 +135,20 @@ impl Rows {
         }
         let mut number = w.tiles.field([NONE; 3]);
         faces.iter().enumerate().for_each(|(row, f)| number[f.place as usize][f.axis as usize] = row as u32);
-        let n = faces.len();
+        Self::between(w, &Arc::new(Places { faces, number, start }), cancel)
+    }
+
+    /// The matrix between unknowns whose order is known.
+    pub(super) fn between(w: &Weights, places: &Arc<Places>, cancel: &Cancel) -> Result<Self> {
+        let n = places.faces.len();
         let mut made = Self {
-            number,
-            start,
+            places: places.clone(),
             columns: vec![[0; ARMS]; n],
             arms: vec![[0.0; ARMS]; n],
             diagonal: vec![0.0; n],
             walled: vec![false; n],
-            faces,
         };
-        let (number, faces) = (&made.number, &made.faces);
+        let Places { number, faces, .. } = &**places;
         let parts = made.columns.par_iter_mut().zip(&mut made.arms).zip(&mut made.diagonal);
         parts.zip(&mut made.walled).enumerate().with_min_len(256).for_each(
             |(row, (((columns, arms), d), walled))| {
@@ -162,7 +172,7 @@ impl Rows {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.faces.len()
+        self.columns.len()
     }
 
     /// Σ of the arms of a row times their values.
@@ -220,7 +230,7 @@ impl Rows {
 
     /// Bytes of all arrays.
     pub(super) fn bytes(&self) -> usize {
-        self.len() * (8 + 8 * ARMS + 9) + 12 * self.number.len()
+        self.len() * (8 + 8 * ARMS + 9) + 12 * self.places.number.len()
     }
 }
 

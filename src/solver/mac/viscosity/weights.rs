@@ -48,6 +48,7 @@ use crate::field::Solids;
 use crate::grid::Tiles;
 use crate::solver::mac::grid::{MacGrid, REACH_CELLS, each_cell};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// A face without liquid, or none at all.
 pub(super) const ABSENT: u8 = 0;
@@ -78,15 +79,15 @@ pub(super) struct Weight {
 const NOTHING: Weight =
     Weight { mass: [0.0; 3], centre: [0.0; 3], cross: [0.0; 3], cut: 0.0, edge: [[0.0; 3]; 3] };
 
-/// The weights of one level.
+/// The weights of one level. Copies share all but what presses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Weights {
     pub(super) tiles: Tiles,
     /// Those of the cells of each tile; empty where no liquid is near.
-    of_tiles: Vec<Vec<Weight>>,
-    pub(super) state: Vec<[u8; 3]>,
+    of_tiles: Arc<Vec<Vec<Weight>>>,
+    pub(super) state: Arc<Vec<[u8; 3]>>,
     /// Distance of the lower faces to solids, in cells; empty where there are none.
-    pub(super) wall: Vec<[f32; 3]>,
+    pub(super) wall: Arc<Vec<[f32; 3]>>,
     pub(super) press: Press,
 }
 
@@ -244,8 +245,9 @@ impl Weights {
             });
             out
         };
-        let of_tiles = (0..tiles.len()).into_par_iter().map_init(Places::default, of_tile).collect();
+        let of_tiles: Vec<_> = (0..tiles.len()).into_par_iter().map_init(Places::default, of_tile).collect();
         cancel.check()?;
+        let (of_tiles, state, wall) = (Arc::new(of_tiles), Arc::new(state), Arc::new(wall));
         Ok(Self { tiles, of_tiles, state, wall, press: Press::default() })
     }
 
