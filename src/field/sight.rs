@@ -13,7 +13,7 @@
 //! it sees. Points far from sheets see everything; for them nothing is looked at.
 
 use super::{Solids, face_offset};
-use crate::grid::{SEES_ALL, TileSheets, Tiles};
+use crate::grid::{SEES_ALL, TileSheets, Tiles, whole_below};
 use crate::math::{Vec3, trilinear_gradient};
 
 /// What is added to every hat.
@@ -98,7 +98,7 @@ impl Sight<'_> {
         let cell = self.tiles.cell_at(x);
         let (_, sheets) = self.place(t, cell)?;
         sheets.filter(|(s, l)| !s.is_clear(*l))?;
-        let (low, _) = split(self.tiles.centred(x));
+        let (low, _) = whole_below(self.tiles.centred(x));
         let layers = if self.tiles.is_flat() { 4 } else { 8 };
         let distance = |c: &[i32; 3]| (self.tiles.centre(*c) - x).norm_squared();
         let mut round: Vec<[i32; 3]> = (0..layers).map(|c| corner(low, c)).collect();
@@ -123,7 +123,7 @@ impl Sight<'_> {
     }
 
     fn seen_centres(&self, t: usize, eyes: &Eyes, field: &[f64], x: &Vec3) -> ([Option<f64>; 8], [f64; 3]) {
-        let (low, f) = split(self.tiles.centred(x));
+        let (low, f) = whole_below(self.tiles.centred(x));
         let flat = self.tiles.is_flat();
         let value = |c: usize| {
             let mut cell = corner(low, c);
@@ -157,7 +157,7 @@ impl Sight<'_> {
         let (mut v, mut rows) = (Vec3::zeros(), [[0.0; 3]; 3]);
         for axis in 0..self.tiles.axes() {
             let at = g - face_offset(axis, flat);
-            let (low, f) = split([at.x, at.y, if flat { 0.0 } else { at.z }]);
+            let (low, f) = whole_below([at.x, at.y, if flat { 0.0 } else { at.z }]);
             let value = |c: usize| {
                 let mut cell = corner(low, c);
                 cell[2] = if flat { eyes.home[2] } else { cell[2] };
@@ -189,11 +189,6 @@ impl Sight<'_> {
         let eyes = self.eyes(t, &x).unwrap_or_else(|| self.everything(&x));
         g + self.velocity(t, &eyes, faces, &half).0 * step
     }
-}
-
-fn split(at: [f64; 3]) -> ([i32; 3], [f64; 3]) {
-    let low = at.map(f64::floor);
-    (low.map(|v| v as i32), std::array::from_fn(|a| at[a] - low[a]))
 }
 
 fn corner(low: [i32; 3], c: usize) -> [i32; 3] {

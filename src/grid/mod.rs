@@ -27,4 +27,5 @@ pub use redistance::{Order, redistance, redistance_where};
 pub use sheets::{SEES_ALL, TileSheets};
 pub use sides::{Side, Sides};
 pub use smooth::smooth;
+pub(crate) use tiles::whole_below;
 pub use tiles::{Halo, NONE, SIDE, Tiles};

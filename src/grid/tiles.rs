@@ -358,6 +358,14 @@ impl Tiles {
     }
 }
 
+/// The whole numbers below a position in cells, and how far it is beyond them. They end at a thousand million, so that those
+/// beside them are numbers too.
+#[inline]
+pub(crate) fn whole_below(at: [f64; 3]) -> ([i32; 3], [f64; 3]) {
+    let low = at.map(f64::floor);
+    (low.map(|v| v.clamp(-1e9, 1e9) as i32), std::array::from_fn(|a| at[a] - low[a]))
+}
+
 fn neighbours_of(index: &Index, c: &[i32; 3]) -> [u32; 27] {
     std::array::from_fn(|d| {
         let d = d as i32;

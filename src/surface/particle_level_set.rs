@@ -22,7 +22,7 @@ use super::tiled_level_set::{Around, BAND, Centred, TiledLevelSet};
 use super::tracker::{Carry, SurfaceTracker};
 use crate::error::Result;
 use crate::geometry::TriMesh;
-use crate::grid::Tiles;
+use crate::grid::{Tiles, whole_below};
 use crate::math::{Aabb, Vec3};
 use rayon::prelude::*;
 
@@ -122,7 +122,7 @@ impl ParticleLevelSet {
         // What is outside takes the largest, what is inside the least: no order matters.
         let mut changed: Vec<(usize, f64, bool)> = Vec::new();
         for m in escaped {
-            let low = tiles.centred(&m.x).map(|v| v.floor() as i32);
+            let low = whole_below(tiles.centred(&m.x)).0;
             for c in 0..8 {
                 let cell = [low[0] + (c & 1), low[1] + (c >> 1 & 1), low[2] + (c >> 2)];
                 let Some(place) = tiles.locate(cell) else { continue };

@@ -42,6 +42,7 @@ use crate::field::Solids;
 use crate::geometry::{TriMesh, fraction};
 use crate::grid::{
     Halo, MAX_MARGIN, Order, Patch, SIDE, Tiles, close_in_walls, contour, extend_average, redistance_where,
+    whole_below,
 };
 use crate::math::{Aabb, Vec3};
 use rayon::prelude::*;
@@ -464,10 +465,7 @@ impl TiledLevelSet {
 
     /// The places of the eight centres round a point, and how far the point is between them.
     pub(super) fn centres_round(&self, x: &Vec3) -> ([Option<usize>; 8], [f64; 3]) {
-        let g = self.tiles.centred(x);
-        let low = g.map(|v| v.floor());
-        let cell = low.map(|v| v as i32);
-        let part: [f64; 3] = std::array::from_fn(|a| g[a] - low[a]);
+        let (cell, part) = whole_below(self.tiles.centred(x));
         let (coord, local) = self.tiles.split(cell);
         let tile = self.tiles.find_tile(coord);
         let at = [local % SIDE, local / SIDE % SIDE, local / (SIDE * SIDE)].map(|x| x as i32);
@@ -596,9 +594,8 @@ fn at_corners(middle: f64, sides: &[[f64; 2]; 3]) -> [f64; 8] {
 
 /// Cubic interpolation in each direction, kept within the eight values round the point.
 pub(super) fn cubic(patch: &Patch, g: &Vec3) -> f64 {
-    let low = [g.x.floor(), g.y.floor(), g.z.floor()];
-    let cell = low.map(|v| v as i32);
-    let weights: [[f64; 4]; 3] = std::array::from_fn(|a| catmull_rom(g[a] - low[a]));
+    let (cell, part) = whole_below((*g).into());
+    let weights: [[f64; 4]; 3] = part.map(catmull_rom);
     let (mut sum, mut least, mut most) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
     for (k, wz) in weights[2].iter().enumerate() {
         for (j, wy) in weights[1].iter().enumerate() {
@@ -661,6 +658,10 @@ mod tests {
         assert!((volume / (4.0 / 3.0 * pi * r.powi(3)) - 1.0).abs() < 0.02, "{volume}");
         assert!((area / (4.0 * pi * r * r) - 1.0).abs() < 0.01, "{area}");
         let x = Vec3::new(0.3, 0.3, 0.05);
+        // What is further away than cells can be counted is outside.
+        for far in [1e9, -1e10, 1e300] {
+            assert!(set.distance(&Vec3::new(0.0, far, 0.0)) > 0.0);
+        }
         // Linear between centres: up to h²/8 times the curvature 2/r, 0.03 h, and the distance's own error.
         assert!((set.distance(&x) - ball(&x)).abs() < 0.1 * h, "{}", set.distance(&x) - ball(&x));
     }
