@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
     const double most = argc > 2 ? atof(argv[2]) : 0, empty_step = 1e6 * overhead();
     mns_simulation *alone = NULL;
     size_t in_use = 0, at_end;
-    int r, t, wrong[THREADS] = {0}, bad = 0;
+    int r, t, wrong[THREADS] = {0}, all_wrong = 0, bad = 0;
     printf("an empty step: %.2f us\n", empty_step);
     if (most > 0 && empty_step > most) bad = 1, printf("FAILED: more than %.1f us\n", most);
     if (mns_simulation_create(scene, NULL, &alone) == MNS_OK) expected = hash_of(alone);
@@ -92,11 +92,11 @@ int main(int argc, char **argv) {
         if (r == 1) in_use = mallinfo2().uordblks;
     }
     at_end = mallinfo2().uordblks;
-    for (t = 0; t < THREADS; ++t) bad += wrong[t];
+    for (t = 0; t < THREADS; ++t) all_wrong += wrong[t];
     printf("%d simulations, %d alive at once, from %d threads: %d wrong; bytes in use %lu after two rounds, %lu after all\n",
-           rounds * THREADS * EACH, THREADS * EACH, THREADS, bad, (unsigned long)in_use, (unsigned long)at_end);
+           rounds * THREADS * EACH, THREADS * EACH, THREADS, all_wrong, (unsigned long)in_use, (unsigned long)at_end);
     /* Up to half a megabyte waits to be reclaimed, whatever the number of rounds; a kilobyte left behind by each
        simulation would be more than that after ten rounds. */
     if (rounds > 2 && at_end > in_use + 524288) bad = 1, printf("FAILED: memory was left behind\n");
-    return bad != 0;
+    return bad != 0 || all_wrong != 0;
 }
