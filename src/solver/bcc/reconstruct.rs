@@ -36,7 +36,8 @@ use crate::math::{Mat3, Vec3};
 use crate::mesh::bcc::Lattice;
 use rayon::prelude::*;
 use std::iter::Sum;
-use std::ops::Div;
+use std::ops::{Div, Range};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Layers of cells over which velocity is extended linearly: two widths of a cell or more.
 const LINEAR: usize = 12;
@@ -136,47 +137,61 @@ struct About {
 /// The gradient of velocity, row by component, in the outermost cells that know it; zero below them, where nothing
 /// reads it, and none outside.
 fn rim_gradients(lattice: &Lattice, fitted: &[Option<Vec3>]) -> Vec<Option<Mat3>> {
-    let tets = || lattice.tets.vertices.iter().zip(&lattice.tets.cell);
+    let (vertices, cell) = (&lattice.tets.vertices, &lattice.tets.cell);
+    let (tets, corners) = (0..vertices.len(), lattice.vertices.len());
     // Vertices with nothing but fitted cells about them, and which of those lie beside one that is not so.
-    let mut whole = vec![true; lattice.vertices.len()];
-    for (vertices, _) in tets().filter(|(_, c)| fitted[**c as usize].is_none()) {
-        vertices.iter().for_each(|&v| whole[v as usize] = false);
-    }
-    let all_whole = |vertices: &[u32; 4]| vertices.iter().all(|&v| whole[v as usize]);
-    let mut rim = vec![false; whole.len()];
-    for vertices in lattice.tets.vertices.iter().filter(|v| !all_whole(v)) {
-        vertices.iter().for_each(|&v| rim[v as usize] = whole[v as usize]);
-    }
-    let at_rim = |vertices: &[u32; 4]| all_whole(vertices) && vertices.iter().any(|&v| rim[v as usize]);
-    let mut wanted = vec![false; whole.len()];
-    for vertices in lattice.tets.vertices.iter().filter(|v| at_rim(v)) {
-        vertices.iter().for_each(|&v| wanted[v as usize] = true);
-    }
+    let partial = marks(corners, tets.clone(), |t| fitted[cell[t] as usize].is_none(), |t| &vertices[t]);
+    let is_whole = |v: u32| !is_marked(&partial, v);
+    let all_whole = |t: usize| vertices[t].iter().all(|&v| is_whole(v));
+    let beside = marks(corners, tets.clone(), |t| !all_whole(t), |t| &vertices[t]);
+    let at_rim = |t: &usize| all_whole(*t) && vertices[*t].iter().any(|&v| is_marked(&beside, v));
+    let rim: Vec<usize> = tets.clone().into_par_iter().filter(at_rim).collect();
+    let wanted = marks(corners, 0..rim.len(), |_| true, |t| &vertices[rim[t]]);
+    let near = |t: &usize| vertices[*t].iter().any(|&v| is_marked(&wanted, v));
+    let near: Vec<usize> = tets.clone().into_par_iter().filter(near).collect();
     let none = About { velocity: Vec3::zeros(), place: Vec3::zeros(), count: 0.0 };
-    let mut about = vec![none; whole.len()];
-    for (vertices, &cell) in tets() {
-        for &v in vertices.iter().filter(|v| wanted[**v as usize]) {
+    let mut about = vec![none; corners];
+    for t in near {
+        for &v in vertices[t].iter().filter(|v| is_marked(&wanted, **v)) {
             let at = &mut about[v as usize];
-            at.velocity += fitted[cell as usize].unwrap_or_default();
-            at.place += lattice.circumcentre(cell);
+            at.velocity += fitted[cell[t] as usize].unwrap_or_default();
+            at.place += lattice.circumcentre(cell[t]);
             at.count += 1.0;
         }
     }
-    let mut found = vec![Some(Mat3::zeros()); fitted.len()];
-    for (_, &cell) in tets().filter(|(v, _)| !all_whole(v)) {
-        found[cell as usize] = None;
-    }
+    let outside = marks(fitted.len(), tets, |t| !all_whole(t), |t| std::slice::from_ref(&cell[t]));
+    let below = |c: usize| (!is_marked(&outside, c as u32)).then(Mat3::zeros);
+    let mut found: Vec<Option<Mat3>> = (0..fitted.len()).into_par_iter().map(below).collect();
     // Means over the tets of a cell.
+    let gradient = |t: &usize| (cell[*t], gradient(vertices[*t].map(|v| about[v as usize])));
+    let gradients: Vec<(u32, Option<Mat3>)> = rim.par_iter().map(gradient).collect();
     let mut counts = vec![0u8; fitted.len()];
-    for (vertices, &cell) in tets().filter(|(v, _)| at_rim(v)) {
-        let Some(gradient) = gradient(vertices.map(|v| about[v as usize])) else { continue };
+    for (cell, gradient) in gradients {
+        let Some(gradient) = gradient else { continue };
         let (found, count) = (&mut found[cell as usize], &mut counts[cell as usize]);
         *found = Some(if *count == 0 { gradient } else { found.unwrap_or_default() + gradient });
         *count += 1;
     }
-    let several = found.iter_mut().zip(counts).filter(|(_, count)| *count > 1);
+    let several = found.par_iter_mut().zip(counts).filter(|(_, count)| *count > 1);
     several.for_each(|(found, count)| *found = found.map(|sum| sum / f64::from(count)));
     found
+}
+
+/// Marks on what belongs to some of the items; the order in which they are set does not matter.
+fn marks<'a>(
+    size: usize,
+    items: Range<usize>,
+    which: impl Fn(usize) -> bool + Sync,
+    of: impl Fn(usize) -> &'a [u32] + Sync,
+) -> Vec<AtomicBool> {
+    let marks: Vec<AtomicBool> = (0..size).map(|_| AtomicBool::new(false)).collect();
+    let mark = |t: usize| of(t).iter().for_each(|&k| marks[k as usize].store(true, Relaxed));
+    items.into_par_iter().filter(|t| which(*t)).for_each(mark);
+    marks
+}
+
+fn is_marked(marks: &[AtomicBool], k: u32) -> bool {
+    marks[k as usize].load(Relaxed)
 }
 
 /// The gradient of the linear field through what is about four vertices.
