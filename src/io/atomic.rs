@@ -5,13 +5,12 @@
 //! the old file is untouched; after it the new one is complete. A failure removes the temporary file.
 //! An fsync that failed is never repeated: the pages it lost would count as clean.
 
+use super::blocks::Blocks;
 use crate::error::{Error, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError};
-use std::thread::{Scope, ScopedJoinHandle};
 
 /// Replace or create a file with these bytes.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -27,71 +26,22 @@ pub fn write_with(path: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> io::R
     })
 }
 
-/// Replace or create a file with the pieces that `fill` hands over. A long file is flushed beside its writing: otherwise
-/// the disk would stand still until all of it lay in memory, and the writer after that.
+/// Replace or create a file with the pieces that `fill` hands over, while the disk is busy with those before them.
 pub fn write_pieces(
     path: &Path,
     fill: impl FnOnce(&mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()>,
 ) -> Result<()> {
     publish(path, |file| {
         std::thread::scope(|scope| {
-            let (mut out, mut flusher, mut waiting) = (BufWriter::with_capacity(BUFFER, file), None, 0);
-            let mut give = |piece: &[u8]| {
-                for part in piece.chunks(AHEAD) {
-                    out.write_all(part)?;
-                    waiting += part.len();
-                    if waiting >= AHEAD {
-                        waiting = 0;
-                        let flusher = flusher.get_or_insert_with(|| Flusher::begin(scope, file));
-                        flusher.go_on()?;
-                    }
-                }
-                Ok(())
-            };
-            let filled = fill(&mut give).and_then(|()| out.flush());
-            // What the flusher says is the reason, if there is one.
-            flusher.map_or(Ok(()), Flusher::end).and(filled)
+            let mut blocks = Blocks::begin(scope, file)?;
+            let filled = fill(&mut |piece| blocks.give(piece));
+            blocks.end(filled)
         })
     })
 }
 
 /// What a short file is collected in.
 const BUFFER: usize = 1 << 18;
-/// Bytes after which a long file begins to go to the disk while more of it is made. Every flush waits for the journal of the
-/// file system as well, so that many small ones are slower on some disks than one at the end.
-const AHEAD: usize = 128 << 20;
-
-/// A thread that brings what was written so far to the disk.
-struct Flusher<'a> {
-    ask: SyncSender<()>,
-    thread: Option<ScopedJoinHandle<'a, io::Result<()>>>,
-}
-
-impl<'a> Flusher<'a> {
-    fn begin(scope: &'a Scope<'a, '_>, file: &'a File) -> Self {
-        let (ask, asked) = std::sync::mpsc::sync_channel(1);
-        let work = move || asked.iter().try_for_each(|()| file.sync_data());
-        let thread = std::thread::Builder::new().name("meniscus-flush".into()).spawn_scoped(scope, work);
-        // Without a thread all of the file is flushed at its end, as a short one is.
-        Flusher { ask, thread: thread.ok() }
-    }
-
-    /// Flush what there is now; a flusher that is still busy will see it the next time.
-    fn go_on(&self) -> io::Result<()> {
-        match self.ask.try_send(()) {
-            Err(TrySendError::Disconnected(())) if self.thread.is_some() => {
-                Err(io::Error::other("it could not be flushed"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn end(self) -> io::Result<()> {
-        drop(self.ask);
-        let died = |_| Err(io::Error::other("the thread that flushes has died"));
-        self.thread.map_or(Ok(()), |thread| thread.join().unwrap_or_else(died))
-    }
-}
 
 /// Create a file under a temporary name, have it filled, flush it, and give it its name.
 fn publish(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
@@ -181,6 +131,7 @@ fn temporary_name(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use super::super::blocks::BLOCK;
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -208,9 +159,9 @@ mod tests {
     fn a_long_file_is_the_sum_of_its_pieces() {
         let dir = folder("pieces");
         let path = dir.join("a.bin");
-        // Long enough that it is flushed beside its writing, in pieces that do not meet the blocks.
-        let whole: Vec<u8> = (0..AHEAD * 2 + AHEAD / 3).map(|i| ((i * 31) >> 7) as u8).collect();
-        write_pieces(&path, |give| whole.chunks(AHEAD / 7).chain([&b"end"[..]]).try_for_each(give)).unwrap();
+        // Some blocks, in pieces that do not meet them.
+        let whole: Vec<u8> = (0..BLOCK * 5 + BLOCK / 3).map(|i| ((i * 31) >> 7) as u8).collect();
+        write_pieces(&path, |give| whole.chunks(BLOCK / 7).chain([&b"end"[..]]).try_for_each(give)).unwrap();
         let read = std::fs::read(&path).unwrap();
         assert!(read[..whole.len()] == whole && &read[whole.len()..] == b"end");
         let half = |give: &mut dyn FnMut(&[u8]) -> io::Result<()>| {

@@ -4,6 +4,7 @@ pub mod alembic;
 pub mod any;
 pub mod atomic;
 pub mod bgeo;
+mod blocks;
 pub mod cache;
 pub mod checkpoint;
 pub mod confine;
