@@ -21,7 +21,7 @@ pub struct Particles {
     pub position: Vec<Vec3>,
     pub velocity: Vec<Vec3>,
     pub id: Vec<Id>,
-    /// Liquid that it stands for, m³; particles never exchange any.
+    /// Liquid that it stands for, m³; particles exchange some only when they divide or join.
     pub volume: Vec<f32>,
     /// As long as the others with the affine transfer, else empty.
     pub affine: Vec<Affine>,

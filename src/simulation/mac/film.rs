@@ -22,6 +22,7 @@
 
 use super::skin::{SHALLOW, around};
 use super::{Mac, State};
+use crate::error::Result;
 use crate::grid::{SIDE, Tiles};
 use crate::math::Vec3;
 use crate::simulation::liquid::Step;
@@ -37,23 +38,35 @@ const ENOUGH: f64 = 0.6;
 const THICK: [f64; 2] = [0.15, 0.3];
 
 /// A particle of a film and the half thickness that it asks for, m.
-struct Member {
+pub(super) struct Member {
+    pub(super) particle: usize,
     position: Vec3,
     half: f64,
 }
 
+#[cfg(test)]
+impl Member {
+    pub(super) fn of(particles: &crate::field::Particles, particle: usize) -> Self {
+        Self { particle, position: particles.position[particle], half: 0.0 }
+    }
+}
+
 impl Mac {
     /// Make the films of the next state liquid.
-    pub(super) fn hold_films(&mut self, step: &Step) {
+    pub(super) fn hold_films(&mut self, step: &Step) -> Result<()> {
         self.in_film.clear();
         let h = self.options.cell;
         let thickest = step.viscosity.iter().fold(step.thickest, |m, v| m.max(*v));
         if thickest * step.dt < (THICK[0] * h).powi(2) * self.options.density {
-            return;
+            return Ok(());
         }
-        let members = self.film_members(step);
+        self.join()?;
+        let mut members = self.film_members(step);
+        if self.divide(&members)? {
+            members = self.film_members(step);
+        }
         if members.is_empty() {
-            return;
+            return Ok(());
         }
         let grid = &mut self.next.grid;
         let (tiles, v) = (&grid.tiles, grid.tiles.volume());
@@ -89,6 +102,7 @@ impl Mac {
         let beside = |place: usize| around(tiles, place / v, place % v, 1).filter(|p| centre[*p] >= 0.0);
         let thin = |(place, _): &(usize, f64)| beside(*place).all(|p| phi[p] > deep);
         self.film_in_walls = in_walls.into_iter().flatten().filter(thin).collect();
+        Ok(())
     }
 
     /// The particles of thin liquid that is thick.
@@ -110,7 +124,7 @@ impl Mac {
             let member = |p: usize| {
                 let share = ((spread(p) - THICK[0]) / (THICK[1] - THICK[0])).min(1.0);
                 let half = HALF * h * share;
-                (half > 0.0).then(|| Member { position: particles.position[p], half })
+                (half > 0.0).then(|| Member { particle: p, position: particles.position[p], half })
             };
             thin.flat_map(|place| particles.of_cell(place)).filter_map(member).collect::<Vec<_>>()
         };
@@ -224,7 +238,8 @@ mod tests {
             thickest: 1e3,
             bodies: &bodies,
             cancel: &cancel,
-        });
+        })
+        .unwrap();
         mac
     }
 

@@ -6,14 +6,15 @@
 //! substep reads that state and writes a second one; only `commit` exchanges them, so a step that
 //! fails or is cancelled leaves the first untouched.
 //!
-//! No particle is ever made or removed except by sources and drains, so the volume in the ledger is
-//! exact. Where particles crowd, a second solve with the matrix of the pressure moves them apart (and
+//! No particle is ever made or removed except by sources and drains, or by others that share their volume with it, so the
+//! volume in the ledger is exact. Where particles crowd, a second solve with the matrix of the pressure moves them apart (and
 //! together where liquid is thin below its surface) without touching their velocity, after [KLTB19].
 
 mod attributes;
 mod band;
 mod calm;
 mod carry;
+mod divide;
 mod filling;
 mod film;
 mod free;

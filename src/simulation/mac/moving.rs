@@ -173,7 +173,7 @@ impl Mac {
         let thick = self.thick_cells(step);
         let MacGrid { tiles, liquid, .. } = &mut self.next.grid;
         guide(tiles, liquid, &self.full, &thick);
-        self.hold_films(step);
+        self.hold_films(step)?;
         self.restore_distance(step.solids)
     }
 }

@@ -46,7 +46,7 @@ const FLAT: f64 = 0.3;
 const FEW: usize = 5;
 /// Share of the way to the plane or line that a particle is put.
 const PUT: f64 = 0.9;
-/// Liquid is thin where 27 cells hold less than this many cells' particles, and nowhere deeper than this many cells.
+/// Liquid is thin where 27 cells hold less than this many cells' liquid, and nowhere deeper than this many cells.
 const THIN: f64 = 9.0;
 pub(super) const SHALLOW: f64 = 0.7;
 /// With this many others within reach a drop belongs to a sheet or a thread.
@@ -141,10 +141,11 @@ impl Mac {
 
     /// Whether cell l of tile t, which holds particles, and those round it hold little.
     pub(super) fn is_thin(&self, State { grid, particles, .. }: &State, t: usize, l: usize) -> bool {
-        let most = (THIN * self.seeding.full() as f64) as usize;
-        let held = around(&grid.tiles, t, l, 1).map(|p| particles.of_cell(p).len()).sum::<usize>();
+        let of_cell = |place: usize| particles.volume[particles.of_cell(place)].iter().sum::<f32>();
+        let held = around(&grid.tiles, t, l, 1).map(of_cell).sum::<f32>();
         // On a grid one cell thick there are nine cells instead of 27.
-        held * if grid.tiles.is_flat() { 3 } else { 1 } < most
+        let share = if grid.tiles.is_flat() { THIN / 3.0 } else { THIN };
+        f64::from(held) < share * grid.tiles.h().powi(3)
     }
 
     /// A particle as part of what others round it make; None if that is nothing.
