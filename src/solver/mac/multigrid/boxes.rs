@@ -3,8 +3,9 @@
 //! A tile covers 4×4×4 coarse cells (4×4×1 when flat), one eighth of a coarse tile. Row (y, z) of either
 //! colour lies over the coarse row (y/2, z/2), its cell i over the coarse cell i: no lane changes place.
 
-use super::rows::{LANES, Shape, split_place};
+use super::rows::{LANES, Row, Shape, split_place};
 use crate::grid::{NONE, SIDE};
+use crate::math::Four;
 
 /// Coarse cells along a side of the box.
 const SIX: usize = 6;
@@ -36,20 +37,16 @@ impl Default for Share {
 impl Share {
     /// Add the residuals of a fine row, weighed by the transpose of the prolongation.
     #[inline(always)]
-    pub(super) fn add(&mut self, y: usize, z: usize, odd: bool, r: &[f32; LANES], weight: &[f32]) {
-        let Some(w) = weight.get(..4 * LANES) else { return };
+    pub(super) fn add(&mut self, y: usize, z: usize, odd: bool, r: Four, weight: &[Row<f32>; 4]) {
         let ((row, row_beside), (plane, plane_beside)) = (over(y), over(z));
         let inner = (plane - 1) * 4 + row - 1;
         let along_x = if odd { &mut self.after[inner] } else { &mut self.before[inner] };
-        for i in 0..LANES {
-            along_x[i] += w[LANES + i] * r[i];
-        }
-        for (k, at) in [(0, (plane, row)), (2, (plane, row_beside)), (3, (plane_beside, row))] {
-            let to = &mut self.rows[at.0 * SIX + at.1];
-            for i in 0..LANES {
-                to[i] += w[k * LANES + i] * r[i];
-            }
-        }
+        let [own, x, y, z] = weight.map(|w| Four::new(w).by(r));
+        let add = |to: &mut Row<f32>, more: Four| *to = Four::new(*to).plus(more).get();
+        add(along_x, x);
+        add(&mut self.rows[plane * SIX + row], own);
+        add(&mut self.rows[plane * SIX + row_beside], y);
+        add(&mut self.rows[plane_beside * SIX + row], z);
     }
 
     /// Write the sums for [`Share::gather`].
@@ -190,22 +187,13 @@ impl CoarseBox {
 
     /// The correction of the four red cells of a fine row.
     #[inline(always)]
-    pub(super) fn interpolate(&self, y: usize, z: usize, odd: bool, weight: &[f32]) -> [f32; LANES] {
-        let Some(w) = weight.get(..4 * LANES) else { return [0.0; LANES] };
+    pub(super) fn interpolate(&self, y: usize, z: usize, odd: bool, weight: &[Row<f32>; 4]) -> Four {
         let ((row, row_beside), (plane, plane_beside)) = (over(y), over(z));
         let at = Self::row(row, plane);
-        let own = &self.0[at..at + LANES];
-        let shift = at + 2 * odd as usize - 1;
-        let along_x = &self.0[shift..shift + LANES];
-        let at = Self::row(row_beside, plane);
-        let along_y = &self.0[at..at + LANES];
-        let at = Self::row(row, plane_beside);
-        let along_z = &self.0[at..at + LANES];
-        let mut sum = [0.0; LANES];
-        for i in 0..LANES {
-            sum[i] = (w[i] * own[i] + w[LANES + i] * along_x[i])
-                + (w[2 * LANES + i] * along_y[i] + w[3 * LANES + i] * along_z[i]);
-        }
-        sum
+        let along_x = at + 2 * odd as usize - 1;
+        let [own, x, y, z] = [at, along_x, Self::row(row_beside, plane), Self::row(row, plane_beside)]
+            .map(|at| Four::new(*self.0[at..].first_chunk().unwrap_or(&[0.0; LANES])));
+        let [w, wx, wy, wz] = weight.map(Four::new);
+        w.by(own).plus(wx.by(x)).plus(wy.by(y).plus(wz.by(z)))
     }
 }
