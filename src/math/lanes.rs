@@ -38,6 +38,12 @@ mod machine {
             // SAFETY: as above.
             unsafe { Self(_mm_mul_pd(self.0, other.0)) }
         }
+        /// The last lane of this and the first of the other.
+        #[inline(always)]
+        pub fn between(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_shuffle_pd::<1>(self.0, other.0)) }
+        }
         /// These lanes where those of the other are above zero, and zero elsewhere.
         #[inline(always)]
         pub fn where_positive(self, other: Self) -> Self {
@@ -154,6 +160,11 @@ mod machine {
         #[inline(always)]
         pub fn by(self, other: Self) -> Self {
             Self(std::array::from_fn(|n| self.0[n] * other.0[n]))
+        }
+        /// The last lane of this and the first of the other.
+        #[inline(always)]
+        pub fn between(self, other: Self) -> Self {
+            Self([self.0[1], other.0[0]])
         }
         /// These lanes where those of the other are above zero, and zero elsewhere.
         #[inline(always)]
@@ -296,6 +307,7 @@ mod tests {
         assert_eq!(four.wide().map(Two::get), [[1.0, -2.0], [3.0, 4.0]]);
         assert_eq!(Four::narrow(four.wide()).get(), four.get());
         let [low, high] = four.wide();
+        assert_eq!(low.between(high).get(), [-2.0, 3.0]);
         assert_eq!(high.by(high).where_positive(low).get(), [9.0, 0.0]);
     }
 

@@ -41,12 +41,11 @@ impl Share {
         let ((row, row_beside), (plane, plane_beside)) = (over(y), over(z));
         let inner = (plane - 1) * 4 + row - 1;
         let along_x = if odd { &mut self.after[inner] } else { &mut self.before[inner] };
-        let [own, x, y, z] = weight.map(|w| Four::new(w).by(r));
-        let add = |to: &mut Row<f32>, more: Four| *to = Four::new(*to).plus(more).get();
-        add(along_x, x);
-        add(&mut self.rows[plane * SIX + row], own);
-        add(&mut self.rows[plane * SIX + row_beside], y);
-        add(&mut self.rows[plane_beside * SIX + row], z);
+        let add = |to: &mut Row<f32>, k: usize| *to = Four::new(*to).plus(Four::new(weight[k]).by(r)).get();
+        add(&mut self.rows[plane * SIX + row], 0);
+        add(along_x, 1);
+        add(&mut self.rows[plane * SIX + row_beside], 2);
+        add(&mut self.rows[plane_beside * SIX + row], 3);
     }
 
     /// Write the sums for [`Share::gather`].
@@ -190,10 +189,12 @@ impl CoarseBox {
     pub(super) fn interpolate(&self, y: usize, z: usize, odd: bool, weight: &[Row<f32>; 4]) -> Four {
         let ((row, row_beside), (plane, plane_beside)) = (over(y), over(z));
         let at = Self::row(row, plane);
-        let along_x = at + 2 * odd as usize - 1;
-        let [own, x, y, z] = [at, along_x, Self::row(row_beside, plane), Self::row(row, plane_beside)]
-            .map(|at| Four::new(*self.0[at..].first_chunk().unwrap_or(&[0.0; LANES])));
-        let [w, wx, wy, wz] = weight.map(Four::new);
-        w.by(own).plus(wx.by(x)).plus(wy.by(y).plus(wz.by(z)))
+        let part = |k: usize, at: usize| {
+            let near = self.0[at..].first_chunk().unwrap_or(&[0.0; LANES]);
+            Four::new(weight[k]).by(Four::new(*near))
+        };
+        let along_x = part(1, at + 2 * odd as usize - 1);
+        let along_y = part(2, Self::row(row_beside, plane));
+        part(0, at).plus(along_x).plus(along_y.plus(part(3, Self::row(row, plane_beside))))
     }
 }

@@ -14,7 +14,7 @@
 //! true residual and goes on with the same direction. Sums are taken over tiles in order.
 
 use super::level::{BLACK, Level, RED, TASK};
-use super::rows::{LANES, Lanes, Near, Row, Shape, Wide};
+use super::rows::{LANES, Near, Row, Wide};
 use super::{Multigrid, merge, split_tile};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -23,8 +23,11 @@ use crate::linalg::{KrylovParams, Outcome, SolveInfo, vector};
 use crate::math::{Four, Two};
 use rayon::prelude::*;
 
-/// How far a residual of the recurrence may fall before it is computed anew: it is good to some 10⁻⁷.
-const FALL: f64 = 1e-6;
+/// How far a residual of the recurrence may fall before it is computed anew. It is good to some 10⁻⁷; errors of more
+/// than a thousandth of it begin to cost iterations where many are needed.
+const FALL: f64 = 1e-3;
+/// What rounding leaves unknown of a residual, as a share of the one that a round began with.
+const UNKNOWN: f64 = 1e-7;
 /// A residual greater than this in its unit gets another unit, far from the end of the range of f32.
 const MOST: f64 = 1e3;
 
@@ -118,7 +121,7 @@ impl Multigrid {
             let (outcome, reached) =
                 self.round(v, unit, [norm / unit, target], params, cancel, &mut iterations, &mut last)?;
             // Nothing is known of a residual below what rounding leaves of the first one.
-            norm = unit * reached.max(0.1 * FALL * norm / unit);
+            norm = unit * reached.max(UNKNOWN * norm / unit);
             if outcome != Outcome::Converged {
                 let residual = self.residual(&mut unit, v) / scale;
                 break (residual, if residual <= params.tolerance { Outcome::Converged } else { outcome });
@@ -174,7 +177,7 @@ impl Multigrid {
             for (colour, out) in [(RED, red), (BLACK, black)] {
                 let d = shape.of(&self.diagonal, 2 * slot as usize + colour).as_flattened();
                 out.iter_mut().zip(d).for_each(|(v, d)| *v = if *d > 0.0 { *v } else { 0.0 });
-                sum += squares(out.as_chunks().0, |row| Wide::new(*row));
+                sum += squares(out.as_chunks().0);
             }
             sum
         };
@@ -261,20 +264,19 @@ impl Level {
     fn apply_dot(&self, diagonal: &[f64], p: &[Vec<f32>; 2], q: &mut [Vec<f32>; 2]) -> f64 {
         let (shape, half) = (self.shape, self.shape.half());
         let tile = |(t, (red, black)): (usize, (&mut [f32], &mut [f32]))| {
-            let [red, black] = [(RED, red), (BLACK, black)].map(|(colour, out)| {
-                let near = Near::<Four>::new(shape, t, &self.beside[t], &p[1 - colour]);
+            let mut dot = Wide::new([0.0; LANES]);
+            for (colour, out) in [(RED, red), (BLACK, black)] {
+                let near = Near::new(shape, t, &self.beside[t], &p[1 - colour]);
                 let (own, out) = (shape.of(&p[colour], t), out.as_chunks_mut().0);
                 let d = shape.of(diagonal, 2 * self.slot[t] as usize + colour);
-                let mut dot = Wide::new([0.0; LANES]);
-                near.each_wide_pull(colour, self.faces.of(shape, colour, t), |row, pull| {
-                    let p = Wide(Four::new(own[row]).wide());
+                near.each_pull(colour, self.faces.of(shape, colour, t), |row, pull| {
+                    let p = Wide::from(own[row]);
                     let q = image(d[row], p, pull);
                     out[row] = Four::narrow(q.0).get();
-                    dot = dot.plus(q.with(p, Two::by));
+                    dot = dot.add(q.with(p, Two::by));
                 });
-                dot.sum()
-            });
-            red + black
+            }
+            dot.sum()
         };
         let [red, black] = q;
         let chunks = red.par_chunks_mut(half).zip(black.par_chunks_mut(half)).enumerate();
@@ -288,13 +290,13 @@ impl Level {
         let chunks = red.par_chunks_mut(half).zip(black.par_chunks_mut(half)).enumerate();
         chunks.with_min_len(TASK).for_each(|(t, (red, black))| {
             for (colour, out) in [(RED, red), (BLACK, black)] {
-                let near = Near::<Wide>::new(shape, t, &beside[t], &x[1 - colour]);
+                let near = Near::new(shape, t, &beside[t], &x[1 - colour]);
                 let (b, x, out) = (shape.of(&b[colour], t), shape.of(&x[colour], t), out.as_chunks_mut().0);
                 let d = shape.of(diagonal, 2 * slot[t] as usize + colour);
                 near.each_pull(colour, faces.of(shape, colour, t), |row, pull| {
                     let image = image(d[row], Wide::new(x[row]), pull);
                     let r = Wide::new(b[row]).with(image, Two::minus);
-                    out[row] = Four::narrow(r.0.map(|v| v.times(scale))).get();
+                    out[row] = Four::narrow(r.scaled(scale).0).get();
                 });
             }
         });
@@ -329,8 +331,7 @@ impl Level {
             for (x, (r, inverse)) in x.as_chunks_mut().0.iter_mut().zip(rows) {
                 *x = Four::new(*r).by(Four::new(*inverse)).get();
             }
-            let wide = |row: &Row<f32>| Wide(Four::new(*row).wide());
-            squares(red, wide) + squares(black, wide)
+            squares(red) + squares(black)
         };
         total(chunks.into_par_iter().enumerate().with_min_len(TASK).map(tile).collect()).sqrt()
     }
@@ -371,9 +372,16 @@ fn image(d: Row<f64>, p: Wide, pull: Wide) -> Wide {
 
 /// Σ of squares of the rows of a tile.
 #[inline(always)]
-fn squares<T>(rows: &[Row<T>], wide: impl Fn(&Row<T>) -> Wide) -> f64 {
-    let square = |row: &Row<T>| wide(row).with(wide(row), Two::by);
-    rows.iter().map(square).fold(Wide::new([0.0; LANES]), Wide::plus).sum()
+fn squares<T: Copy>(rows: &[Row<T>]) -> f64
+where
+    Wide: From<Row<T>>,
+{
+    let mut sum = Wide::new([0.0; LANES]);
+    for row in rows {
+        let row = Wide::from(*row);
+        sum = sum.add(row.with(row, Two::by));
+    }
+    sum.sum()
 }
 
 /// x·b and x·q of a tile: each layer in f32, the layers in f64.
@@ -387,7 +395,7 @@ fn products(x: &[f32], b: &[f32], q: &[Row<f32>]) -> [f64; 2] {
             let x = Four::new(*x);
             layer = [layer[0].plus(x.by(Four::new(*b))), layer[1].plus(x.by(Four::new(*q)))];
         }
-        sums = [sums[0].plus(Wide(layer[0].wide())), sums[1].plus(Wide(layer[1].wide()))];
+        sums = [sums[0].add(Wide(layer[0].wide())), sums[1].add(Wide(layer[1].wide()))];
     }
     sums.map(Wide::sum)
 }

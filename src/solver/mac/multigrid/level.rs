@@ -105,8 +105,8 @@ impl Level {
         let tile = |(t, out): (usize, &mut [f32])| {
             let (rows, b_rows) = (out.as_chunks_mut().0, shape.of(b, t));
             let inverse = shape.of(inverse, slot[t] as usize);
-            let near = Near::<Four>::new(shape, t, &beside[t], other);
-            near.each_pull(colour, faces.of(shape, colour, t), |row, pull| {
+            let near = Near::new(shape, t, &beside[t], other);
+            near.each_pull(colour, faces.of(shape, colour, t), |row, pull: Four| {
                 rows[row] = Four::new(b_rows[row]).plus(pull).by(Four::new(inverse[row])).get();
             });
             seen(t, out, b_rows.as_flattened())
@@ -119,10 +119,10 @@ impl Level {
         let Self { shape, beside, slot, faces, weight, x, share, .. } = self;
         let (shape, black) = (*shape, &x[BLACK]);
         let one = |(t, out): (usize, &mut [f32])| {
-            let near = Near::<Four>::new(shape, t, &beside[t], black);
+            let near = Near::new(shape, t, &beside[t], black);
             let weight = weights_of(shape, weight, slot[t]);
             let mut share = Share::default();
-            near.each_pull(RED, faces.of(shape, RED, t), |row, r| {
+            near.each_pull(RED, faces.of(shape, RED, t), |row, r: Four| {
                 let (y, z) = (row % SIDE, row / SIDE);
                 share.add(y, z, is_odd(RED, y, z), r, &weight[row]);
             });

@@ -10,9 +10,10 @@
 //! B the cycle of the next level. It is symmetric, and positive definite for any prolongation P, since the
 //! sweeps converge and B is at least semi-definite.
 //!
-//! The hierarchy is kept in f32, vectors and matrix of conjugate gradients in f64. Fields of this module
-//! are split by colour ([`rows`]); a tile is read with the cells that touch it, and all tiles of a pass
-//! are independent: the bits do not depend on the threads.
+//! The hierarchy is kept in f32, and so are residuals and directions of conjugate gradients; their products with
+//! the matrix are taken in f64 ([`gradients`]). Fields of this module are split by colour ([`rows`]); a tile is
+//! read with the cells that touch it, and all tiles of a pass are independent: the bits do not depend on the
+//! threads.
 //!
 //! The right-hand side of a closed region is made to sum to zero, and so is its pressure. Residuals then
 //! stay in the range of the matrix, and constants in the preconditioned ones do no harm, as A removes

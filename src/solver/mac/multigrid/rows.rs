@@ -15,6 +15,7 @@
 //! array is loaded once for its own row and the two beside it.
 
 use crate::grid::{NONE, SIDE};
+use crate::linalg::vector::Real;
 use crate::math::{Four, Two};
 
 /// Cells of one colour in a row.
@@ -61,28 +62,37 @@ pub(super) fn split_place(x: usize, y: usize, z: usize) -> (usize, usize) {
     ((x + y + z) % 2, (z * SIDE + y) * LANES + x / 2)
 }
 
-/// Four numbers of a row in registers.
-pub(super) trait Lanes: Copy {
-    type Number: Copy + 'static;
-    /// A tile of zeros.
-    const NOTHING: &'static [Row<Self::Number>; SIDE * SIDE];
-    /// A layer of it.
-    const LAYER: &'static [Row<Self::Number>; SIDE];
-    fn load(row: &Row<Self::Number>) -> Self;
+/// A number of a field.
+pub(super) trait Number: Copy + 'static {
+    /// A tile of zeros, and a layer of it.
+    const NOTHING: &'static [Row<Self>; SIDE * SIDE];
+    const LAYER: &'static [Row<Self>; SIDE];
+}
+
+impl Number for f32 {
+    const NOTHING: &'static [Row<f32>; SIDE * SIDE] = &[[0.0; LANES]; SIDE * SIDE];
+    const LAYER: &'static [Row<f32>; SIDE] = &[[0.0; LANES]; SIDE];
+}
+
+impl Number for f64 {
+    const NOTHING: &'static [Row<f64>; SIDE * SIDE] = &[[0.0; LANES]; SIDE * SIDE];
+    const LAYER: &'static [Row<f64>; SIDE] = &[[0.0; LANES]; SIDE];
+}
+
+/// Four numbers of a row in registers, loaded from numbers N.
+pub(super) trait Lanes<N>: Copy {
+    fn load(row: &Row<N>) -> Self;
     /// A number before the first three lanes.
-    fn after(self, first: Self::Number) -> Self;
+    fn after(self, first: N) -> Self;
     /// The last three lanes before a number.
-    fn before(self, last: Self::Number) -> Self;
+    fn before(self, last: N) -> Self;
     fn plus(self, other: Self) -> Self;
     /// Lane by lane times f32 numbers.
     fn by(self, factors: &Row<f32>) -> Self;
     fn times(self, factor: f32) -> Self;
 }
 
-impl Lanes for Four {
-    type Number = f32;
-    const NOTHING: &'static [Row<f32>; SIDE * SIDE] = &[[0.0; LANES]; SIDE * SIDE];
-    const LAYER: &'static [Row<f32>; SIDE] = &[[0.0; LANES]; SIDE];
+impl Lanes<f32> for Four {
     #[inline(always)]
     fn load(row: &Row<f32>) -> Self {
         Four::new(*row)
@@ -109,7 +119,7 @@ impl Lanes for Four {
     }
 }
 
-/// Four f64.
+/// Four f64: the first two and the last two.
 #[derive(Clone, Copy)]
 pub(super) struct Wide(pub(super) [Two; 2]);
 
@@ -120,14 +130,18 @@ impl Wide {
     }
 
     #[inline(always)]
-    pub(super) fn get(self) -> Row<f64> {
-        let [[a, b], [c, d]] = self.0.map(Two::get);
-        [a, b, c, d]
+    pub(super) fn with(self, other: Self, f: impl Fn(Two, Two) -> Two) -> Self {
+        Self([f(self.0[0], other.0[0]), f(self.0[1], other.0[1])])
     }
 
     #[inline(always)]
-    pub(super) fn with(self, other: Self, f: impl Fn(Two, Two) -> Two) -> Self {
-        Self([f(self.0[0], other.0[0]), f(self.0[1], other.0[1])])
+    pub(super) fn add(self, other: Self) -> Self {
+        self.with(other, Two::plus)
+    }
+
+    #[inline(always)]
+    pub(super) fn scaled(self, factor: f64) -> Self {
+        Self([self.0[0].times(factor), self.0[1].times(factor)])
     }
 
     #[inline(always)]
@@ -137,27 +151,27 @@ impl Wide {
     }
 }
 
-impl Lanes for Wide {
-    type Number = f64;
-    const NOTHING: &'static [Row<f64>; SIDE * SIDE] = &[[0.0; LANES]; SIDE * SIDE];
-    const LAYER: &'static [Row<f64>; SIDE] = &[[0.0; LANES]; SIDE];
+impl<N: Real> Lanes<N> for Wide
+where
+    Self: From<Row<N>>,
+{
     #[inline(always)]
-    fn load(row: &Row<f64>) -> Self {
-        Self::new(*row)
+    fn load(row: &Row<N>) -> Self {
+        Self::from(*row)
     }
     #[inline(always)]
-    fn after(self, first: f64) -> Self {
-        let [a, b, c, _] = self.get();
-        Self::new([first, a, b, c])
+    fn after(self, first: N) -> Self {
+        let first = Two::new([0.0, first.to_f64()]);
+        Self([first.between(self.0[0]), self.0[0].between(self.0[1])])
     }
     #[inline(always)]
-    fn before(self, last: f64) -> Self {
-        let [_, b, c, d] = self.get();
-        Self::new([b, c, d, last])
+    fn before(self, last: N) -> Self {
+        let last = Two::new([last.to_f64(), 0.0]);
+        Self([self.0[0].between(self.0[1]), self.0[1].between(last)])
     }
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
-        self.with(other, Two::plus)
+        self.add(other)
     }
     #[inline(always)]
     fn by(self, factors: &Row<f32>) -> Self {
@@ -165,17 +179,34 @@ impl Lanes for Wide {
     }
     #[inline(always)]
     fn times(self, factor: f32) -> Self {
-        Self(self.0.map(|v| v.times(factor.into())))
+        self.scaled(factor.into())
+    }
+}
+
+impl From<Row<f64>> for Wide {
+    #[inline(always)]
+    fn from(row: Row<f64>) -> Self {
+        Self::new(row)
+    }
+}
+
+impl From<Row<f32>> for Wide {
+    #[inline(always)]
+    fn from(row: Row<f32>) -> Self {
+        Self(Four::new(row).wide())
     }
 }
 
 /// The six neighbours (−x, +x, −y, +y, −z, +z) of the four cells of a row.
 pub(super) struct Sides<L>(pub(super) [L; 6]);
 
-impl<L: Lanes> Sides<L> {
+impl<L> Sides<L> {
     /// Σ over the sides of coupling times neighbour: all couplings are `unit`, or those given for each side.
     #[inline(always)]
-    pub(super) fn pull(&self, unit: f32, couplings: Option<&[Row<f32>; 6]>) -> L {
+    fn pull<N>(self, unit: f32, couplings: Option<&[Row<f32>; 6]>) -> L
+    where
+        L: Lanes<N>,
+    {
         let [a, b, c, d, e, f] = self.0;
         match couplings {
             None => a.plus(b).plus(c.plus(d)).plus(e.plus(f)).times(unit),
@@ -184,13 +215,6 @@ impl<L: Lanes> Sides<L> {
                 x.plus(y).plus(z)
             }
         }
-    }
-}
-
-impl Sides<Four> {
-    #[inline(always)]
-    pub(super) fn wide(&self) -> Sides<Wide> {
-        Sides(self.0.map(|v| Wide(v.wide())))
     }
 }
 
@@ -225,50 +249,58 @@ impl Faces {
 }
 
 /// The values of one colour in a tile and in the tiles beside it.
-pub(super) struct Near<'a, L: Lanes> {
-    own: &'a [Row<L::Number>],
-    sides: [&'a [Row<L::Number>]; 6],
+pub(super) struct Near<'a, N> {
+    own: &'a [Row<N>],
+    sides: [&'a [Row<N>]; 6],
     depth: usize,
 }
 
-impl<'a, L: Lanes> Near<'a, L> {
+impl<'a, N: Number> Near<'a, N> {
     /// Those of tile t of a field; zero where there is no tile.
     #[inline(always)]
-    pub(super) fn new(shape: Shape, t: usize, beside: &[u32; 6], field: &'a [L::Number]) -> Self {
+    pub(super) fn new(shape: Shape, t: usize, beside: &[u32; 6], field: &'a [N]) -> Self {
         let sides = beside.map(|tile| match tile {
-            NONE => &L::NOTHING[..shape.rows()],
+            NONE => &N::NOTHING[..shape.rows()],
             tile => shape.of(field, tile as usize),
         });
         Self { own: shape.of(field, t), sides, depth: shape.depth }
     }
 
-    /// Run `f(row, C x)` over the rows of a colour, with x the values of the other one.
+    /// Run `f(row, C x)` over the rows of a colour, with x the values of the other one, summed up in lanes L.
     #[inline(always)]
-    pub(super) fn each_pull(&self, colour: usize, couplings: Couplings, mut f: impl FnMut(usize, L)) {
+    pub(super) fn each_pull<L: Lanes<N>>(
+        &self,
+        colour: usize,
+        couplings: Couplings,
+        mut f: impl FnMut(usize, L),
+    ) {
+        let unit = couplings.unit;
         match couplings.rows {
-            None => self.each_row(colour, |row, sides| f(row, sides.pull(couplings.unit, None))),
-            Some(rows) => self.each_row(colour, |row, sides| f(row, sides.pull(0.0, Some(&rows[row])))),
+            None => self.each_row(colour, |row, sides: Sides<L>| f(row, sides.pull(unit, None))),
+            Some(rows) => {
+                self.each_row(colour, |row, sides: Sides<L>| f(row, sides.pull(unit, Some(&rows[row]))))
+            }
         }
     }
 
     /// Run `f(row, neighbours)` over the rows of a colour.
     #[inline(always)]
-    pub(super) fn each_row(&self, colour: usize, mut f: impl FnMut(usize, Sides<L>)) {
+    fn each_row<L: Lanes<N>>(&self, colour: usize, mut f: impl FnMut(usize, Sides<L>)) {
         for z in 0..self.depth {
             match is_odd(colour, 0, z) {
-                false => self.each_row_of_plane(z, false, &mut f),
-                true => self.each_row_of_plane(z, true, &mut f),
+                false => self.each_row_of_layer(z, false, &mut f),
+                true => self.each_row_of_layer(z, true, &mut f),
             }
         }
     }
 
     /// `odd` tells whether the cells of the first row have odd x.
     #[inline(always)]
-    fn each_row_of_plane(&self, z: usize, odd: bool, f: &mut impl FnMut(usize, Sides<L>)) {
+    fn each_row_of_layer<L: Lanes<N>>(&self, z: usize, odd: bool, f: &mut impl FnMut(usize, Sides<L>)) {
         let [before, after, first, last, low, high] = self.sides;
-        let (own, before, after) = (plane::<L>(self.own, z), plane::<L>(before, z), plane::<L>(after, z));
-        let low = if z == 0 { plane::<L>(low, self.depth - 1) } else { plane::<L>(self.own, z - 1) };
-        let high = if z + 1 == self.depth { plane::<L>(high, 0) } else { plane::<L>(self.own, z + 1) };
+        let (own, before, after) = (layer(self.own, z), layer(before, z), layer(after, z));
+        let low = if z == 0 { layer(low, self.depth - 1) } else { layer(self.own, z - 1) };
+        let high = if z + 1 == self.depth { layer(high, 0) } else { layer(self.own, z + 1) };
         let sides = |y: usize, odd: bool, down: L, here: L, up: L| {
             let (left, right) = match odd {
                 false => (here.after(before[y][LANES - 1]), here),
@@ -276,34 +308,21 @@ impl<'a, L: Lanes> Near<'a, L> {
             };
             Sides([left, right, down, up, L::load(&low[y]), L::load(&high[y])])
         };
-        let mut down = L::load(&plane::<L>(first, z)[SIDE - 1]);
+        let mut down = L::load(&layer(first, z)[SIDE - 1]);
         let mut here = L::load(&own[0]);
         for y in (0..SIDE).step_by(2) {
             let next = L::load(&own[y + 1]);
             f(SIDE * z + y, sides(y, odd, down, here, next));
-            let beyond = L::load(if y + 2 < SIDE { &own[y + 2] } else { &plane::<L>(last, z)[0] });
+            let beyond = L::load(if y + 2 < SIDE { &own[y + 2] } else { &layer(last, z)[0] });
             f(SIDE * z + y + 1, sides(y + 1, !odd, here, next, beyond));
             (down, here) = (next, beyond);
         }
     }
 }
 
-impl Near<'_, Four> {
-    /// As [`Near::each_pull`], summed up in f64.
-    #[inline(always)]
-    pub(super) fn each_wide_pull(&self, colour: usize, couplings: Couplings, mut f: impl FnMut(usize, Wide)) {
-        match couplings.rows {
-            None => self.each_row(colour, |row, sides| f(row, sides.wide().pull(couplings.unit, None))),
-            Some(rows) => {
-                self.each_row(colour, |row, sides| f(row, sides.wide().pull(0.0, Some(&rows[row]))))
-            }
-        }
-    }
-}
-
 /// The rows of one layer of a tile.
 #[inline(always)]
-fn plane<L: Lanes>(tile: &[Row<L::Number>], z: usize) -> &[Row<L::Number>; SIDE] {
+fn layer<N: Number>(tile: &[Row<N>], z: usize) -> &[Row<N>; SIDE] {
     let at = SIDE * z;
-    tile.get(at..at + SIDE).and_then(|rows| rows.first_chunk()).unwrap_or(L::LAYER)
+    tile.get(at..at + SIDE).and_then(|rows| rows.first_chunk()).unwrap_or(N::LAYER)
 }
