@@ -135,7 +135,8 @@ pub(super) fn fill(
     let [red, black] = &mut level.inverse;
     let chunks =
         (red.par_chunks_mut(half), black.par_chunks_mut(half), level.weight.par_chunks_mut(4 * half));
-    let slot = |(slot, (red, black, weight)): (usize, (&mut [f32], &mut [f32], &mut [f32]))| {
+    let chunks = chunks.into_par_iter().enumerate().with_min_len(TASK / 4);
+    let counts = chunks.map(|(slot, (red, black, weight))| {
         let tile = slot.checked_sub(1).map(|k| layout.mixed[k] as usize);
         let six = tile.map(|t| (t, SixCouplings::new(tiles, coupling, t)));
         let mut count = 0;
@@ -155,8 +156,7 @@ pub(super) fn fill(
             (0..4).for_each(|k| weight[4 * LANES * row + LANES * k + i] = w[k]);
         });
         count
-    };
-    let counts = chunks.into_par_iter().enumerate().with_min_len(TASK / 4).map(slot);
+    });
     counts.sum::<usize>() + (layout.active.len() - layout.mixed.len()) * v
 }
 

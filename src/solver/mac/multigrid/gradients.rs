@@ -323,7 +323,7 @@ impl Level {
         let Self { shape, slot, inverse, b: [red, black], x, .. } = self;
         let (shape, half, inverse) = (*shape, shape.half(), &inverse[RED]);
         let chunks = (red.par_chunks_mut(half), black.par_chunks_mut(half), x[RED].par_chunks_mut(half));
-        let tile = |(t, (red, black, x)): (usize, (&mut [f32], &mut [f32], &mut [f32]))| {
+        let norms = chunks.into_par_iter().enumerate().with_min_len(TASK).map(|(t, (red, black, x))| {
             let (red, black) = (red.as_chunks_mut().0, black.as_chunks_mut().0);
             change(RED, t, red);
             change(BLACK, t, black);
@@ -332,8 +332,8 @@ impl Level {
                 *x = Four::new(*r).by(Four::new(*inverse)).get();
             }
             squares(red) + squares(black)
-        };
-        total(chunks.into_par_iter().enumerate().with_min_len(TASK).map(tile).collect()).sqrt()
+        });
+        total(norms.collect()).sqrt()
     }
 
     /// x ← x + s p, then p ← z + βp with z the x of the level. Without β there is no p before.
