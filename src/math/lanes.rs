@@ -3,7 +3,7 @@
 //! The compiler finds such instructions by itself in plain loops, and loses them again where values come from scattered
 //! places or a loop is unrolled. Here they are asked for by name where every x86-64 has them (SSE2); elsewhere arrays do
 //! the same. Only operations that every machine rounds alike are used, so that the bits are the same everywhere. The calls are
-//! unsafe because a machine might lack the instructions; on x86-64 none does, and none of them touches memory.
+//! unsafe because a machine might lack the instructions; on x86-64 none does, and none of them touches memory but its own result.
 
 #[cfg(target_arch = "x86_64")]
 mod machine {
@@ -32,6 +32,23 @@ mod machine {
         pub fn times(self, factor: f64) -> Self {
             // SAFETY: as above.
             unsafe { Self(_mm_mul_pd(self.0, _mm_set1_pd(factor))) }
+        }
+        #[inline(always)]
+        pub fn by(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_mul_pd(self.0, other.0)) }
+        }
+        /// The last lane of this and the first of the other.
+        #[inline(always)]
+        pub fn between(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_shuffle_pd::<1>(self.0, other.0)) }
+        }
+        /// These lanes where those of the other are above zero, and zero elsewhere.
+        #[inline(always)]
+        pub fn where_positive(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_and_pd(_mm_cmpgt_pd(other.0, _mm_setzero_pd()), self.0)) }
         }
         #[inline(always)]
         pub fn get(self) -> [f64; 2] {
@@ -63,6 +80,45 @@ mod machine {
         pub fn times(self, factor: f32) -> Self {
             // SAFETY: as above.
             unsafe { Self(_mm_mul_ps(self.0, _mm_set1_ps(factor))) }
+        }
+        #[inline(always)]
+        pub fn by(self, other: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_mul_ps(self.0, other.0)) }
+        }
+        /// A number before the first three lanes.
+        #[inline(always)]
+        pub fn after(self, first: f32) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_move_ss(_mm_shuffle_ps::<0b10_01_00_00>(self.0, self.0), _mm_set_ss(first))) }
+        }
+        /// The last three lanes before a number.
+        #[inline(always)]
+        pub fn before(self, last: f32) -> Self {
+            // SAFETY: as above.
+            unsafe {
+                let turned = _mm_move_ss(self.0, _mm_set_ss(last));
+                Self(_mm_shuffle_ps::<0b00_11_10_01>(turned, turned))
+            }
+        }
+        /// The same in f64: the first two lanes and the last two.
+        #[inline(always)]
+        pub fn wide(self) -> [Two; 2] {
+            // SAFETY: as above.
+            unsafe { [Two(_mm_cvtps_pd(self.0)), Two(_mm_cvtps_pd(_mm_movehl_ps(self.0, self.0)))] }
+        }
+        /// The nearest numbers to four in f64.
+        #[inline(always)]
+        pub fn narrow([low, high]: [Two; 2]) -> Self {
+            // SAFETY: as above.
+            unsafe { Self(_mm_movelh_ps(_mm_cvtpd_ps(low.0), _mm_cvtpd_ps(high.0))) }
+        }
+        #[inline(always)]
+        pub fn get(self) -> [f32; 4] {
+            let mut lanes = [0.0; 4];
+            // SAFETY: as above, and the array holds the four numbers that are written.
+            unsafe { _mm_storeu_ps(lanes.as_mut_ptr(), self.0) };
+            lanes
         }
         /// The last two lanes in the place of the first two.
         #[inline(always)]
@@ -102,6 +158,20 @@ mod machine {
             Self(self.0.map(|v| v * factor))
         }
         #[inline(always)]
+        pub fn by(self, other: Self) -> Self {
+            Self(std::array::from_fn(|n| self.0[n] * other.0[n]))
+        }
+        /// The last lane of this and the first of the other.
+        #[inline(always)]
+        pub fn between(self, other: Self) -> Self {
+            Self([self.0[1], other.0[0]])
+        }
+        /// These lanes where those of the other are above zero, and zero elsewhere.
+        #[inline(always)]
+        pub fn where_positive(self, other: Self) -> Self {
+            Self(std::array::from_fn(|n| if other.0[n] > 0.0 { self.0[n] } else { 0.0 }))
+        }
+        #[inline(always)]
         pub fn get(self) -> [f64; 2] {
             self.0
         }
@@ -126,6 +196,35 @@ mod machine {
         #[inline(always)]
         pub fn times(self, factor: f32) -> Self {
             Self(self.0.map(|v| v * factor))
+        }
+        #[inline(always)]
+        pub fn by(self, other: Self) -> Self {
+            Self(std::array::from_fn(|n| self.0[n] * other.0[n]))
+        }
+        /// A number before the first three lanes.
+        #[inline(always)]
+        pub fn after(self, first: f32) -> Self {
+            Self([first, self.0[0], self.0[1], self.0[2]])
+        }
+        /// The last three lanes before a number.
+        #[inline(always)]
+        pub fn before(self, last: f32) -> Self {
+            Self([self.0[1], self.0[2], self.0[3], last])
+        }
+        /// The same in f64: the first two lanes and the last two.
+        #[inline(always)]
+        pub fn wide(self) -> [Two; 2] {
+            let [a, b, c, d] = self.0.map(f64::from);
+            [Two([a, b]), Two([c, d])]
+        }
+        /// The nearest numbers to four in f64.
+        #[inline(always)]
+        pub fn narrow([low, high]: [Two; 2]) -> Self {
+            Self([low.0[0], low.0[1], high.0[0], high.0[1]].map(|v| v as f32))
+        }
+        #[inline(always)]
+        pub fn get(self) -> [f32; 4] {
+            self.0
         }
         /// The last two lanes in the place of the first two.
         #[inline(always)]
@@ -197,6 +296,19 @@ mod tests {
         let alone = |n: usize| a[n] + (b[n] - a[n]) * 0.37;
         let mixed = Four::new(a).mix(Four::new(b), 0.37);
         assert_eq!((mixed.first(), mixed.later().first()), ([alone(0), alone(1)], [alone(2), alone(3)]));
+    }
+
+    #[test]
+    fn lanes_move_and_change_their_width() {
+        let four = Four::new([1.0, -2.0, 3.0, 4.0]);
+        assert_eq!(four.after(9.0).get(), [9.0, 1.0, -2.0, 3.0]);
+        assert_eq!(four.before(9.0).get(), [-2.0, 3.0, 4.0, 9.0]);
+        assert_eq!(four.by(four).get(), [1.0, 4.0, 9.0, 16.0]);
+        assert_eq!(four.wide().map(Two::get), [[1.0, -2.0], [3.0, 4.0]]);
+        assert_eq!(Four::narrow(four.wide()).get(), four.get());
+        let [low, high] = four.wide();
+        assert_eq!(low.between(high).get(), [-2.0, 3.0]);
+        assert_eq!(high.by(high).where_positive(low).get(), [9.0, 0.0]);
     }
 
     #[test]

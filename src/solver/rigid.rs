@@ -136,10 +136,15 @@ impl RigidRows {
 
     /// out ← out + s Kᵀ V.
     pub fn add_flow(&self, s: f64, velocities: &[Six], out: &mut [f64]) {
+        self.hand_out_flow(s, velocities, |cell, more| out[cell] += more);
+    }
+
+    /// Hand out what s Kᵀ V adds to each cell.
+    fn hand_out_flow(&self, s: f64, velocities: &[Six], mut to: impl FnMut(usize, f64)) {
         for (b, v) in velocities.iter().enumerate() {
             let v: [f64; 6] = (v * s).into();
             for (cell, value) in self.of_body(b) {
-                out[cell] += value.iter().zip(&v).map(|(k, v)| k * v).sum::<f64>();
+                to(cell, value.iter().zip(&v).map(|(k, v)| k * v).sum::<f64>());
             }
         }
     }
@@ -156,9 +161,14 @@ pub struct Coupling {
 impl Coupling {
     /// out ← out + s KᵀCK p. Returns pᵀKᵀCK p.
     pub fn add(&self, s: f64, p: &[f64], out: &mut [f64]) -> f64 {
-        let forces: Vec<Six> = (0..self.rows.bodies()).map(|b| self.rows.force(b, |c| p[c])).collect();
+        self.add_to(s, |cell| p[cell], |cell, more| out[cell] += more)
+    }
+
+    /// Hand out what s KᵀCK p adds to each cell. Returns pᵀKᵀCK p.
+    pub fn add_to(&self, s: f64, p: impl Fn(usize) -> f64, to: impl FnMut(usize, f64)) -> f64 {
+        let forces: Vec<Six> = (0..self.rows.bodies()).map(|b| self.rows.force(b, &p)).collect();
         let moves: Vec<Six> = forces.iter().zip(&self.middle).map(|(f, c)| c * f).collect();
-        self.rows.add_flow(s, &moves, out);
+        self.rows.hand_out_flow(s, &moves, to);
         forces.iter().zip(&moves).map(|(f, m)| f.dot(m)).sum()
     }
 }

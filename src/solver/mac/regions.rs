@@ -27,7 +27,8 @@ struct Part {
 }
 
 /// The unknowns of a tile, and which of them are coupled with the cell below along each axis.
-struct Links {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Links {
     unknown: Cells,
     coupled: [Cells; 3],
 }
@@ -42,37 +43,23 @@ pub struct ClosedRegions {
 }
 
 impl ClosedRegions {
-    /// Find them. `pull` holds the pull of the air on each cell.
-    pub(super) fn new(
-        tiles: &Tiles,
-        stencil: &Stencil,
-        pull: &[f32],
-        kind: impl Fn(usize) -> Kind + Sync,
-    ) -> Self {
-        let of_tile: Vec<(Vec<Part>, [Cells; 3])> = (0..tiles.len())
-            .into_par_iter()
-            .with_min_len(16)
-            .map(|t| {
-                let (v, all) =
-                    (tiles.volume(), std::array::from_fn(|z| if z < tiles.depth() { u64::MAX } else { 0 }));
-                match kind(t) {
-                    Kind::Empty => (Vec::new(), [[0; SIDE]; 3]),
-                    Kind::Plain => (vec![Part { tile: t as u32, cells: all, open: false }], [all; 3]),
-                    Kind::Mixed => {
-                        let links = Links::new(tiles, stencil, t);
-                        (links.parts(t as u32, bits(&pull[t * v..(t + 1) * v])), links.coupled)
-                    }
-                }
-            })
-            .collect();
+    /// Find them, from the kinds and links of the tiles. `pull` holds the pull of the air on each cell.
+    pub(super) fn new(tiles: &Tiles, kinds: &[Kind], links: &[Links], pull: &[f32]) -> Self {
+        let v = tiles.volume();
+        let parts = |t: usize| match kinds[t] {
+            Kind::Empty => Vec::new(),
+            Kind::Plain => vec![Part { tile: t as u32, cells: links[t].unknown, open: false }],
+            _ => links[t].parts(t as u32, bits(&pull[t * v..(t + 1) * v])),
+        };
+        let of_tile: Vec<Vec<Part>> = (0..tiles.len()).into_par_iter().with_min_len(16).map(parts).collect();
         let starts: Vec<usize> = of_tile
             .iter()
-            .scan(0, |next, (parts, _)| {
+            .scan(0, |next, parts| {
                 *next += parts.len();
                 Some(*next - parts.len())
             })
             .collect();
-        let parts: Vec<Part> = of_tile.iter().flat_map(|(parts, _)| parts.iter().copied()).collect();
+        let parts: Vec<Part> = of_tile.iter().flatten().copied().collect();
         let mut sets = Sets::new(parts.len());
         for t in 0..tiles.len() {
             let beside = face_neighbours(tiles, t);
@@ -81,9 +68,9 @@ impl ClosedRegions {
                 if below == NONE {
                     continue;
                 }
-                for a in starts[t]..starts[t] + of_tile[t].0.len() {
-                    let link = and(&parts[a].cells, &of_tile[t].1[axis]);
-                    let (first, count) = (starts[below as usize], of_tile[below as usize].0.len());
+                for a in starts[t]..starts[t] + of_tile[t].len() {
+                    let link = and(&parts[a].cells, &links[t].coupled[axis]);
+                    let (first, count) = (starts[below as usize], of_tile[below as usize].len());
                     for (b, part) in parts.iter().enumerate().skip(first).take(count) {
                         if touch(axis, tiles.depth(), &link, &part.cells) {
                             sets.join(a as u32, b as u32);
@@ -225,7 +212,31 @@ fn touch(axis: usize, depth: usize, link: &Cells, below: &Cells) -> bool {
 }
 
 impl Links {
-    fn new(tiles: &Tiles, stencil: &Stencil, t: usize) -> Self {
+    /// Those of a tile of unknowns without boundaries.
+    pub(super) fn whole(tiles: &Tiles) -> Self {
+        let all = std::array::from_fn(|z| if z < tiles.depth() { u64::MAX } else { 0 });
+        Self {
+            unknown: all,
+            coupled: std::array::from_fn(|axis| if axis < tiles.axes() { all } else { [0; SIDE] }),
+        }
+    }
+
+    /// Whether each unknown is coupled with the one below it along an axis, also with those of the tile there.
+    pub(super) fn joins_all_below(&self, axis: usize, depth: usize, tile: Option<&Links>) -> bool {
+        let under = |z: usize| tile.map_or(0, |t| t.unknown[z]);
+        (0..depth).all(|z| {
+            let own = self.unknown[z];
+            let below = match axis {
+                0 => (own << 1) & NOT_FIRST_X | (under(z) >> 7) & !NOT_FIRST_X,
+                1 => (own << 8) | under(z) >> 56,
+                _ if z > 0 => self.unknown[z - 1],
+                _ => under(depth - 1),
+            };
+            self.coupled[axis][z] == own & below
+        })
+    }
+
+    pub(super) fn new(tiles: &Tiles, stencil: &Stencil, t: usize) -> Self {
         let v = tiles.volume();
         let span = t * v..(t + 1) * v;
         Self {

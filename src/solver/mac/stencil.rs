@@ -29,6 +29,8 @@ pub(super) enum Kind {
     Empty,
     /// Unknowns without walls or air next to them.
     Plain,
+    /// Unknowns and air, and no walls but whole ones: all couplings of unknowns with each other are the same.
+    Surface,
     /// Anything else.
     Mixed,
 }
@@ -139,6 +141,17 @@ pub(super) fn face_neighbours(tiles: &Tiles, t: usize) -> [u32; 6] {
     found
 }
 
+/// The local cells at the lower end of a tile along an axis.
+pub(super) fn first_layer(tiles: &Tiles, axis: usize) -> impl Iterator<Item = usize> {
+    // So many runs of so many cells, and from one run to the next.
+    let (runs, cells, step) = match axis {
+        0 => (SIDE * tiles.depth(), 1, SIDE),
+        1 => (tiles.depth(), SIDE, SIDE * SIDE),
+        _ => (1, SIDE * SIDE, 0),
+    };
+    (0..runs).flat_map(move |run| run * step..run * step + cells)
+}
+
 /// Cells of a tile that is not flat.
 const MOST: usize = SIDE * SIDE * SIDE;
 
@@ -160,7 +173,7 @@ impl<'a> SixCouplings<'a> {
             // The last layer along the axis ends at the tile above.
             let above = beside[2 * axis + 1];
             let above = (above != NONE).then(|| part(axis, above as usize));
-            for first in (0..v).filter(|l| l / stride % size == 0) {
+            for first in first_layer(tiles, axis) {
                 upper[first + (size - 1) * stride] = above.map_or(0.0, |c| c[first]);
             }
         }

@@ -8,10 +8,11 @@
 
 use super::Multigrid;
 use super::gradients::Vectors;
-use super::level::{BLACK, RED};
+use super::level::{BLACK, Level, RED};
 use super::rows::split_place;
 use crate::error::Result;
 use crate::grid::{NONE, SIDE, Tiles};
+use crate::linalg::vector::Real;
 use crate::solver::light::Light;
 use crate::solver::mac::stencil::{Stencil, beside};
 use crate::solver::rigid::{Coupling, Floating};
@@ -78,44 +79,59 @@ impl Multigrid {
         Ok(split)
     }
 
-    /// x ← x + Q r: whether there are light bodies, so that the residual is another one now.
-    pub(super) fn lift(&self, v: &mut Vectors) -> bool {
+    /// x ← x + Q r: whether there are light bodies, so that the residual is another one now. r is the b of the
+    /// first level, in the unit given.
+    pub(super) fn lift(&self, unit: f64, v: &mut Vectors) -> bool {
         let Some(light) = self.bodies.as_ref().and_then(|b| b.light.as_ref()) else { return false };
-        let amounts = light.amounts(|i| v.r[i], |_| 0.0);
-        light.add(&amounts, |i, more| v.x[i] += more);
+        let amounts = light.amounts(|i| unit * at(&self.levels[0].b, i), |_| 0.0);
+        light.add(&amounts, |i, more| *place(&mut v.x, i) += more);
         true
     }
 
-    /// Correct what the cycle made of s·r for the bodies, of which it knows nothing.
-    pub(super) fn correct(&mut self, s: f64, r: &[f64]) {
-        self.correct_constants(s, r);
+    /// Correct what the cycle made of the b of the first level for the bodies, of which it knows nothing.
+    pub(super) fn correct(&mut self) {
+        self.correct_constants();
         let Some(light) = self.bodies.as_ref().and_then(|b| b.light.as_ref()) else { return };
-        let [red, black] = &mut self.levels[0].x;
-        let n = red.len();
-        let z = |i: usize| f64::from(if i < n { red[i] } else { black[i - n] });
-        let amounts = light.amounts(|i| s * r[i], z);
-        light.add(&amounts, |i, more| *(if i < n { &mut red[i] } else { &mut black[i - n] }) += more as f32);
+        let Level { b, x, .. } = &mut self.levels[0];
+        let amounts = light.amounts(|i| at(b, i), |i| at(x, i));
+        light.add(&amounts, |i, more| *place(x, i) += more as f32);
     }
 
-    /// q ← q + KᵀCK p. Returns pᵀKᵀCK p.
-    pub(super) fn add_bodies(&self, s: f64, p: &[f64], q: &mut [f64]) -> f64 {
-        self.bodies.as_ref().map_or(0.0, |bodies| bodies.coupling.add(s, p, q))
-    }
-
-    /// Add to what the cycle made of s·r the constants of closed regions that bodies feel.
-    fn correct_constants(&mut self, s: f64, r: &[f64]) {
+    /// Add to what the cycle made the constants of closed regions that bodies feel.
+    fn correct_constants(&mut self) {
         let Some(bodies) = self.bodies.as_ref().filter(|b| !b.label.is_empty()) else { return };
+        let Level { b: [red, black], x, .. } = &mut self.levels[0];
         let mut sums = vec![0.0; bodies.floating.regions.len()];
-        for (r, label) in r.iter().zip(&bodies.label).filter(|(_, l)| **l != NONE) {
-            sums[*label as usize] += r;
+        for (r, label) in red.iter().chain(&*black).zip(&bodies.label).filter(|(_, l)| **l != NONE) {
+            sums[*label as usize] += f64::from(*r);
         }
         let constants = bodies.floating.correction(&sums);
-        let [red, black] = bodies.label.split_at(bodies.label.len() / 2).into();
-        for (colour, label) in [(RED, red), (BLACK, black)] {
-            let x = &mut self.levels[0].x[colour];
-            for (x, label) in x.iter_mut().zip(label).filter(|(_, l)| **l != NONE) {
-                *x += (s * constants[*label as usize]) as f32;
-            }
-        }
+        let x = x.iter_mut().flatten().zip(&bodies.label).filter(|(_, l)| **l != NONE);
+        x.for_each(|(x, label)| *x += constants[*label as usize] as f32);
     }
+}
+
+impl SplitBodies {
+    /// out ← out + s KᵀCK p. Returns pᵀKᵀCK p.
+    pub(super) fn add<T: Real>(&self, s: f64, p: &[Vec<T>; 2], out: &mut [Vec<T>; 2]) -> f64 {
+        self.coupling.add_to(
+            s,
+            |i| at(p, i),
+            |i, more| {
+                let out = place(out, i);
+                *out = T::from_f64(out.to_f64() + more);
+            },
+        )
+    }
+}
+
+/// Number i of a split field.
+fn at<T: Real>(field: &[Vec<T>; 2], i: usize) -> f64 {
+    let n = field[RED].len();
+    (if i < n { field[RED][i] } else { field[BLACK][i - n] }).to_f64()
+}
+
+fn place<T>([red, black]: &mut [Vec<T>; 2], i: usize) -> &mut T {
+    let n = red.len();
+    if i < n { &mut red[i] } else { &mut black[i - n] }
 }

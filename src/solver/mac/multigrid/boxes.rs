@@ -3,8 +3,9 @@
 //! A tile covers 4×4×4 coarse cells (4×4×1 when flat), one eighth of a coarse tile. Row (y, z) of either
 //! colour lies over the coarse row (y/2, z/2), its cell i over the coarse cell i: no lane changes place.
 
-use super::rows::{LANES, Shape, split_place};
+use super::rows::{LANES, Row, Shape, split_place};
 use crate::grid::{NONE, SIDE};
+use crate::math::Four;
 
 /// Coarse cells along a side of the box.
 const SIX: usize = 6;
@@ -36,20 +37,15 @@ impl Default for Share {
 impl Share {
     /// Add the residuals of a fine row, weighed by the transpose of the prolongation.
     #[inline(always)]
-    pub(super) fn add(&mut self, y: usize, z: usize, odd: bool, r: &[f32; LANES], weight: &[f32]) {
-        let Some(w) = weight.get(..4 * LANES) else { return };
+    pub(super) fn add(&mut self, y: usize, z: usize, odd: bool, r: Four, weight: &[Row<f32>; 4]) {
         let ((row, row_beside), (plane, plane_beside)) = (over(y), over(z));
         let inner = (plane - 1) * 4 + row - 1;
         let along_x = if odd { &mut self.after[inner] } else { &mut self.before[inner] };
-        for i in 0..LANES {
-            along_x[i] += w[LANES + i] * r[i];
-        }
-        for (k, at) in [(0, (plane, row)), (2, (plane, row_beside)), (3, (plane_beside, row))] {
-            let to = &mut self.rows[at.0 * SIX + at.1];
-            for i in 0..LANES {
-                to[i] += w[k * LANES + i] * r[i];
-            }
-        }
+        let add = |to: &mut Row<f32>, k: usize| *to = Four::new(*to).plus(Four::new(weight[k]).by(r)).get();
+        add(&mut self.rows[plane * SIX + row], 0);
+        add(along_x, 1);
+        add(&mut self.rows[plane * SIX + row_beside], 2);
+        add(&mut self.rows[plane_beside * SIX + row], 3);
     }
 
     /// Write the sums for [`Share::gather`].
@@ -190,22 +186,15 @@ impl CoarseBox {
 
     /// The correction of the four red cells of a fine row.
     #[inline(always)]
-    pub(super) fn interpolate(&self, y: usize, z: usize, odd: bool, weight: &[f32]) -> [f32; LANES] {
-        let Some(w) = weight.get(..4 * LANES) else { return [0.0; LANES] };
+    pub(super) fn interpolate(&self, y: usize, z: usize, odd: bool, weight: &[Row<f32>; 4]) -> Four {
         let ((row, row_beside), (plane, plane_beside)) = (over(y), over(z));
         let at = Self::row(row, plane);
-        let own = &self.0[at..at + LANES];
-        let shift = at + 2 * odd as usize - 1;
-        let along_x = &self.0[shift..shift + LANES];
-        let at = Self::row(row_beside, plane);
-        let along_y = &self.0[at..at + LANES];
-        let at = Self::row(row, plane_beside);
-        let along_z = &self.0[at..at + LANES];
-        let mut sum = [0.0; LANES];
-        for i in 0..LANES {
-            sum[i] = (w[i] * own[i] + w[LANES + i] * along_x[i])
-                + (w[2 * LANES + i] * along_y[i] + w[3 * LANES + i] * along_z[i]);
-        }
-        sum
+        let part = |k: usize, at: usize| {
+            let near = self.0[at..].first_chunk().unwrap_or(&[0.0; LANES]);
+            Four::new(weight[k]).by(Four::new(*near))
+        };
+        let along_x = part(1, at + 2 * odd as usize - 1);
+        let along_y = part(2, Self::row(row_beside, plane));
+        part(0, at).plus(along_x).plus(along_y.plus(part(3, Self::row(row, plane_beside))))
     }
 }

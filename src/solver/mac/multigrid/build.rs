@@ -17,11 +17,11 @@
 //! interpolation where nothing is cut; ω ≤ 1/(e + Σ c_k) keeps all weights positive.
 
 use super::level::{BLACK, Level, RED, TASK};
-use super::rows::{LANES, ROW_COUPLINGS, Shape, is_odd, split_place};
+use super::rows::{LANES, Shape, is_odd, split_place};
 use crate::error::Result;
 use crate::grid::{NONE, SIDE, Tiles};
 use crate::linalg::DenseLdlt;
-use crate::solver::mac::stencil::{Kind, ROUNDING, SixCouplings, Stencil, beside, face_neighbours};
+use crate::solver::mac::stencil::{Kind, SixCouplings, beside, face_neighbours, first_layer};
 use rayon::prelude::*;
 
 /// A matrix in the order of the tiles, from which the next one is made.
@@ -53,8 +53,10 @@ pub(super) struct Layout {
     pub(super) active: Vec<u32>,
     /// The place of each tile among them; [`NONE`] for the others.
     number: Vec<u32>,
-    /// The tiles with coefficients of their own: slots 1, 2, …
+    /// The tiles with diagonals and weights of their own: slots 1, 2, …
     mixed: Vec<u32>,
+    /// Those with couplings of their own.
+    walls: Vec<u32>,
     kinds: Vec<Kind>,
 }
 
@@ -62,14 +64,11 @@ impl Layout {
     pub(super) fn new(kinds: Vec<Kind>) -> Self {
         let tiles = 0..kinds.len() as u32;
         let active: Vec<u32> = tiles.filter(|&t| kinds[t as usize] != Kind::Empty).collect();
-        let mixed = active.iter().copied().filter(|&t| kinds[t as usize] == Kind::Mixed).collect();
+        let mixed = active.iter().copied().filter(|&t| kinds[t as usize] != Kind::Plain).collect();
+        let walls = active.iter().copied().filter(|&t| kinds[t as usize] == Kind::Mixed).collect();
         let mut number = vec![NONE; kinds.len()];
         active.iter().enumerate().for_each(|(k, &t)| number[t as usize] = k as u32);
-        Self { active, number, mixed, kinds }
-    }
-
-    pub(super) fn kind(&self, t: usize) -> Kind {
-        self.kinds[t]
+        Self { active, number, mixed, walls, kinds }
     }
 }
 
@@ -89,40 +88,15 @@ pub(super) fn kinds(
 }
 
 /// Whether all couplings of the cells of a tile, also with the tiles round it, are whole.
-fn is_whole(tiles: &Tiles, coupling: &[Vec<f32>; 3], unit: f32, t: usize) -> bool {
+pub(super) fn is_whole(tiles: &Tiles, coupling: &[Vec<f32>; 3], unit: f32, t: usize) -> bool {
     let (v, beside) = (tiles.volume(), face_neighbours(tiles, t));
     (0..tiles.axes()).all(|axis| {
-        let (stride, size) = ([1, SIDE, SIDE * SIDE][axis], if axis == 2 { tiles.depth() } else { SIDE });
         let above = beside[2 * axis + 1] as usize;
         beside[2 * axis] != NONE
             && above != NONE as usize
             && coupling[axis][t * v..(t + 1) * v].iter().all(|c| *c == unit)
-            && (0..v).filter(|l| l / stride % size == 0).all(|l| coupling[axis][above * v + l] == unit)
+            && first_layer(tiles, axis).all(|l| coupling[axis][above * v + l] == unit)
     })
-}
-
-/// The largest coupling.
-pub(super) fn unit(coupling: &[Vec<f32>; 3]) -> f32 {
-    let largest = |c: &[f32]| c.iter().fold(0.0, |m: f32, c| if *c > m { *c } else { m });
-    let of_axis = |c: &Vec<f32>| c.par_chunks(4096).map(largest).reduce(|| 0.0, f32::max);
-    coupling.iter().map(of_axis).fold(0.0, f32::max)
-}
-
-/// The pull of the air on each cell.
-pub(super) fn excess(tiles: &Tiles, stencil: &Stencil, layout: &Layout, out: &mut Vec<f32>) {
-    out.resize(tiles.cells(), 0.0);
-    let v = tiles.volume().max(1);
-    out.par_chunks_mut(v).enumerate().with_min_len(TASK).for_each(|(t, out)| {
-        if layout.kinds[t] != Kind::Mixed {
-            return out.fill(0.0);
-        }
-        let six = SixCouplings::new(tiles, &stencil.coupling, t);
-        let diagonal = &stencil.diagonal[t * v..(t + 1) * v];
-        for (l, out) in out.iter_mut().enumerate() {
-            let rest = diagonal[l] - six.of(l).iter().map(|c| *c as f64).sum::<f64>();
-            *out = if rest > ROUNDING * diagonal[l] { rest as f32 } else { 0.0 };
-        }
-    });
 }
 
 /// The tiles of the next level, and for each the tiles it holds.
@@ -151,61 +125,81 @@ pub(super) fn fill(
     level.shape = Shape { depth: tiles.depth().max(1) };
     let number = |t: u32| if t == NONE { NONE } else { layout.number[t as usize] };
     level.beside = layout.active.iter().map(|&t| face_neighbours(tiles, t as usize).map(number)).collect();
-    let mut slots = 0;
-    level.slot.clear();
-    level.slot.extend(layout.active.iter().map(|&t| match layout.kinds[t as usize] {
-        Kind::Mixed => {
-            slots += 1;
-            slots
-        }
-        _ => 0,
-    }));
-    level.resize(slots as usize + 1);
+    number_tiles(&mut level.slot, layout, 0, |kind| kind != Kind::Plain);
+    number_tiles(&mut level.faces.at, layout, NONE, |kind| kind == Kind::Mixed);
+    level.faces.unit = unit;
+    level.resize(layout.mixed.len() + 1, layout.walls.len());
+    fill_couplings(level, matrix, layout);
     let (shape, v, half) = (level.shape, tiles.volume(), level.shape.half());
     let whole: [f32; 6] = std::array::from_fn(|side| if side < 2 * tiles.axes() { unit } else { 0.0 });
-    let [red, black] = &mut level.coupling;
-    let [red_inverse, black_inverse] = &mut level.inverse;
-    let chunks = (
-        red.par_chunks_mut(6 * half),
-        black.par_chunks_mut(6 * half),
-        red_inverse.par_chunks_mut(half),
-        black_inverse.par_chunks_mut(half),
-        level.weight.par_chunks_mut(4 * half),
-    );
-    let counts = chunks.into_par_iter().enumerate().with_min_len(TASK / 4).map(
-        |(slot, (red, black, red_inverse, black_inverse, weight))| {
-            let tile = slot.checked_sub(1).map(|k| layout.mixed[k] as usize);
-            let six = tile.map(|t| SixCouplings::new(tiles, coupling, t));
-            let cell = |l: usize| match (&six, tile) {
-                (Some(six), Some(t)) => {
-                    let six = six.of(l);
-                    (six, diagonal(t * v + l, &six))
-                }
-                _ => (whole, whole.iter().sum()),
+    let [red, black] = &mut level.inverse;
+    let chunks =
+        (red.par_chunks_mut(half), black.par_chunks_mut(half), level.weight.par_chunks_mut(4 * half));
+    let chunks = chunks.into_par_iter().enumerate().with_min_len(TASK / 4);
+    let counts = chunks.map(|(slot, (red, black, weight))| {
+        let tile = slot.checked_sub(1).map(|k| layout.mixed[k] as usize);
+        let six = tile.map(|t| (t, SixCouplings::new(tiles, coupling, t)));
+        let mut count = 0;
+        each_split_cell(shape, |l, odd, colour, row, i| {
+            let (six, d) = match &six {
+                Some((t, six)) => (six.of(l), diagonal(t * v + l, &six.of(l))),
+                None => (whole, whole.iter().sum()),
             };
-            let mut count = 0;
-            for row in 0..shape.rows() {
-                let (y, z) = (row % SIDE, row / SIDE);
-                for (colour, c, inverse) in
-                    [(RED, &mut *red, &mut *red_inverse), (BLACK, &mut *black, &mut *black_inverse)]
-                {
-                    let odd = is_odd(colour, y, z) as usize;
-                    for i in 0..LANES {
-                        let (six, d) = cell(SIDE * row + 2 * i + odd);
-                        (0..6).for_each(|side| c[ROW_COUPLINGS * row + LANES * side + i] = six[side]);
-                        inverse[LANES * row + i] = if d > 0.0 { 1.0 / d } else { 0.0 };
-                        count += (d > 0.0 && slot > 0) as usize;
-                        if colour == RED {
-                            let w = weights(&six, d, [odd, y % 2, z % 2]);
-                            (0..4).for_each(|k| weight[4 * LANES * row + LANES * k + i] = w[k]);
-                        }
-                    }
-                }
+            let inverse = if d > 0.0 { 1.0 / d } else { 0.0 };
+            count += (d > 0.0 && slot > 0) as usize;
+            if colour == BLACK {
+                black[LANES * row + i] = inverse;
+                return;
             }
-            count
-        },
-    );
+            red[LANES * row + i] = inverse;
+            let w = weights(&six, d, odd);
+            (0..4).for_each(|k| weight[4 * LANES * row + LANES * k + i] = w[k]);
+        });
+        count
+    });
     counts.sum::<usize>() + (layout.active.len() - layout.mixed.len()) * v
+}
+
+/// Number the active tiles of the kinds `chosen` after `none`, which the others get; from 0 after [`NONE`].
+fn number_tiles(out: &mut Vec<u32>, layout: &Layout, none: u32, chosen: impl Fn(Kind) -> bool) {
+    let mut last = none;
+    out.clear();
+    out.extend(layout.active.iter().map(|&t| match chosen(layout.kinds[t as usize]) {
+        true => {
+            last = last.wrapping_add(1);
+            last
+        }
+        false => none,
+    }));
+}
+
+/// The couplings of the tiles that have their own.
+fn fill_couplings(level: &mut Level, matrix: &Matrix, layout: &Layout) {
+    let (shape, size) = (level.shape, 6 * level.shape.half());
+    let [red, black] = &mut level.faces.coupling;
+    let chunks = (&layout.walls, red.par_chunks_mut(size), black.par_chunks_mut(size));
+    chunks.into_par_iter().with_min_len(TASK / 4).for_each(|(&t, red, black)| {
+        let six = SixCouplings::new(matrix.tiles, matrix.coupling, t as usize);
+        each_split_cell(shape, |l, _, colour, row, i| {
+            let out = if colour == RED { &mut *red } else { &mut *black };
+            six.of(l).into_iter().enumerate().for_each(|(side, c)| out[LANES * (6 * row + side) + i] = c);
+        });
+    });
+}
+
+/// Run `f(cell, odd, colour, row, lane)` over the cells of a tile; `odd` tells for each axis whether the cell is the
+/// upper one of its aggregate.
+#[inline(always)]
+fn each_split_cell(shape: Shape, mut f: impl FnMut(usize, [usize; 3], usize, usize, usize)) {
+    for row in 0..shape.rows() {
+        let (y, z) = (row % SIDE, row / SIDE);
+        for colour in [RED, BLACK] {
+            let odd = is_odd(colour, y, z) as usize;
+            for i in 0..LANES {
+                f(SIDE * row + 2 * i + odd, [odd, y % 2, z % 2], colour, row, i);
+            }
+        }
+    }
 }
 
 /// The prolongation of one cell; `odd` tells for each axis whether it is the upper one of its aggregate.

@@ -1,41 +1,61 @@
 //! Conjugate gradients over split fields, with the cycle as preconditioner.
 //!
-//! The recurrences of [`crate::linalg::cg`], β in the flexible form [Not00], with fewer passes over memory:
-//! the step writes the scaled residual for the cycle as it goes, and the result of the cycle is used in f32.
-//! A round starts from the true residual and ends when that of the recurrence is small enough; a second
-//! one runs only if the two have parted. Sums are taken over tiles in order.
+//! The recurrences of [`crate::linalg::cg`], β in the flexible form [Not00], with few passes over memory. x is kept
+//! in f64; directions p, their images q and the residual r are kept in f32, in units of the residual that a
+//! round begins with:
+//!
+//! ```text
+//!     q = A p in f64, rounded        r ← r − αq        x ← x + αp exactly as p and α are
+//! ```
+//!
+//! Each rounding is a share of 6·10⁻⁸ of q or r themselves, not of the much greater d·p that q is a difference of.
+//! So r parts from b − Ax by some 10⁻⁷ of the residual at the start of the round and no more, whatever the
+//! condition of A. A round ends when r is small enough or has fallen by [`FALL`]; the next one begins with the
+//! true residual and goes on with the same direction. Sums are taken over tiles in order.
 
 use super::level::{BLACK, Level, RED, TASK};
-use super::rows::{LANES, ROW_COUPLINGS, Ring, is_odd};
-use super::{Multigrid, merge, split};
+use super::rows::{LANES, Near, Row, Wide};
+use super::{Multigrid, merge, split_tile};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::grid::{SIDE, Tiles};
 use crate::linalg::{KrylovParams, Outcome, SolveInfo, vector};
+use crate::math::{Four, Two};
 use rayon::prelude::*;
 
-/// The vectors of the iteration, red cells before black ones.
+/// How far a residual of the recurrence may fall before it is computed anew. It is good to some 10⁻⁷; errors of more
+/// than a thousandth of it begin to cost iterations where many are needed.
+const FALL: f64 = 1e-3;
+/// What rounding leaves unknown of a residual, as a share of the one that a round began with.
+const UNKNOWN: f64 = 1e-7;
+/// A residual greater than this in its unit gets another unit, far from the end of the range of f32.
+const MOST: f64 = 1e3;
+
+/// The vectors of the iteration, red cells and black ones. The residual is the b of the first level.
 #[derive(Debug, Default)]
 pub(super) struct Vectors {
-    b: Vec<f64>,
-    pub(super) x: Vec<f64>,
-    pub(super) r: Vec<f64>,
-    p: Vec<f64>,
-    q: Vec<f64>,
+    b: [Vec<f64>; 2],
+    pub(super) x: [Vec<f64>; 2],
+    p: [Vec<f32>; 2],
+    q: [Vec<f32>; 2],
 }
 
-/// One colour of a tile in a step: x, r, p, q and the b of the level.
-type StepTile<'a> = (&'a mut [f64], &'a mut [f64], &'a [f64], &'a [f64], &'a mut [f32]);
+/// What the last step leaves to the next one: its length, and r·z before it.
+#[derive(Clone, Copy)]
+struct Step {
+    alpha: f64,
+    rz: f64,
+}
 
 impl Vectors {
     fn resize(&mut self, cells: usize) {
-        [&mut self.b, &mut self.x, &mut self.r, &mut self.p, &mut self.q]
-            .into_iter()
-            .for_each(|v| v.resize(cells, 0.0));
+        self.b.iter_mut().chain(&mut self.x).for_each(|v| v.resize(cells, 0.0));
+        self.p.iter_mut().chain(&mut self.q).for_each(|v| v.resize(cells, 0.0));
     }
 
     pub(super) fn bytes(&self) -> usize {
-        8 * [&self.b, &self.x, &self.r, &self.p, &self.q].into_iter().map(|v| v.capacity()).sum::<usize>()
+        let wide: usize = self.b.iter().chain(&self.x).map(|v| v.capacity()).sum();
+        8 * wide + 4 * self.p.iter().chain(&self.q).map(|v| v.capacity()).sum::<usize>()
     }
 }
 
@@ -49,9 +69,12 @@ impl Multigrid {
         params: &KrylovParams,
         cancel: &Cancel,
     ) -> Result<SolveInfo> {
-        check(rhs, p, params)?;
+        if !(params.tolerance > 0.0 && params.tolerance < 1.0) {
+            let message = format!("the tolerance is {}, it must lie between 0 and 1", params.tolerance);
+            return Err(Error::invalid("multigrid", message));
+        }
         let mut v = std::mem::take(&mut self.vectors);
-        v.resize(2 * self.levels[0].shape.half() * self.active.len());
+        v.resize(self.levels[0].shape.half() * self.active.len());
         let info = self.solve_split(tiles, rhs, p, &mut v, params, cancel);
         self.vectors = v;
         info
@@ -72,21 +95,21 @@ impl Multigrid {
             residual,
             outcome,
         };
-        let shape = self.levels[0].shape;
-        let rounding = 1e-14 * self.load(tiles, rhs, v);
-        let scale = vector::norm(&v.b);
-        if scale <= rounding.max(f64::MIN_POSITIVE) {
+        let (before, scale) = self.load(tiles, rhs, &mut v.b)?;
+        if scale <= (1e-14 * before).max(f64::MIN_POSITIVE) {
             vector::fill(0.0, p);
             return Ok(info(0, 0.0, Outcome::Converged));
         }
-        self.split_unknowns(p, &mut v.x);
-        let (mut iterations, mut previous) = (0, f64::INFINITY);
+        given("first guess", self.split_unknowns(p, &mut v.x))?;
+        let (mut iterations, mut previous, mut norm) = (0, f64::INFINITY, scale);
+        let mut last = None;
         let (residual, outcome) = loop {
-            self.residual(v);
-            if self.lift(v) {
-                self.residual(v);
+            let mut unit = norm;
+            norm = self.residual(&mut unit, v);
+            if self.lift(unit, v) {
+                norm = self.residual(&mut unit, v);
             }
-            let residual = finite(iterations, vector::norm(&v.r))? / scale;
+            let residual = finite(iterations, norm)? / scale;
             if residual <= params.tolerance {
                 break (residual, Outcome::Converged);
             }
@@ -94,274 +117,303 @@ impl Multigrid {
                 break (residual, Outcome::Stalled);
             }
             previous = residual;
-            let outcome = self.round(v, scale, params, cancel, &mut iterations)?;
+            let target = (params.tolerance * scale).max(FALL * norm) / unit;
+            let (outcome, reached) =
+                self.round(v, unit, [norm / unit, target], params, cancel, &mut iterations, &mut last)?;
+            // Nothing is known of a residual below what rounding leaves of the first one.
+            norm = unit * reached.max(UNKNOWN * norm / unit);
             if outcome != Outcome::Converged {
-                self.residual(v);
-                let residual = vector::norm(&v.r) / scale;
+                let residual = self.residual(&mut unit, v) / scale;
                 break (residual, if residual <= params.tolerance { Outcome::Converged } else { outcome });
             }
         };
-        vector::fill(0.0, p);
-        merge(shape, &self.active, v.x.split_at(v.x.len() / 2).into(), p, |x| x);
+        merge(self.levels[0].shape, &self.active, [&v.x[RED], &v.x[BLACK]], p, |x| x);
         self.project_null(tiles, p);
         Ok(info(iterations, residual, outcome))
     }
 
-    /// r ← b − A x, with the bodies.
-    fn residual(&self, v: &mut Vectors) {
-        self.levels[0].residual(&self.diagonal, &v.b, &v.x, &mut v.r);
-        self.add_bodies(-1.0, &v.x, &mut v.r);
-    }
-
-    /// The right-hand side of the unknowns, balanced in closed regions. Returns its norm before that.
-    fn load(&self, tiles: &Tiles, rhs: &[f64], v: &mut Vectors) -> f64 {
-        self.split_unknowns(rhs, &mut v.b);
-        let before = vector::norm(&v.b);
-        if self.regions.count() > 0 {
-            let mut balanced = rhs.to_vec();
-            self.project_null(tiles, &mut balanced);
-            self.split_unknowns(&balanced, &mut v.b);
+    /// The residual b − A x, with the bodies, in the given unit. Returns its norm.
+    fn residual(&mut self, unit: &mut f64, v: &Vectors) -> f64 {
+        let mut write = |unit: f64| {
+            let first = &mut self.levels[0];
+            match &self.bodies {
+                None => first.residual(&self.diagonal, unit, &v.b, &v.x),
+                Some(bodies) => {
+                    let mut b = v.b.clone();
+                    bodies.add(-1.0, &v.x, &mut b);
+                    first.residual(&self.diagonal, unit, &b, &v.x);
+                }
+            }
+            unit * first.hand_over()
+        };
+        let norm = write(*unit);
+        if norm > MOST * *unit && norm.is_finite() {
+            *unit = norm;
+            return write(norm);
         }
-        before
+        norm
     }
 
-    /// Split a field by colour, with zero in the cells that are no unknowns.
-    fn split_unknowns(&self, field: &[f64], out: &mut [f64]) {
-        let (first, half) = (&self.levels[0], self.levels[0].shape.half());
-        let (red, black) = out.split_at_mut(out.len() / 2);
-        split(first.shape, &self.active, field, red, black, |v| v);
-        for (colour, out) in [(RED, red), (BLACK, black)] {
-            let tiles = (out.par_chunks_mut(half), &first.slot).into_par_iter().with_min_len(TASK);
-            tiles.filter(|t| *t.1 > 0).for_each(|(out, &slot)| {
-                let d = &self.diagonal[half * (2 * slot as usize + colour)..];
+    /// The right-hand side of the unknowns, balanced in closed regions. Returns its norm before and after.
+    fn load(&self, tiles: &Tiles, rhs: &[f64], b: &mut [Vec<f64>; 2]) -> Result<(f64, f64)> {
+        let before = given("right-hand side", self.split_unknowns(rhs, b))?;
+        if self.regions.count() == 0 {
+            return Ok((before, before));
+        }
+        let mut balanced = rhs.to_vec();
+        self.project_null(tiles, &mut balanced);
+        Ok((before, self.split_unknowns(&balanced, b)))
+    }
+
+    /// Split a field by colour, with zero in the cells that are no unknowns. Returns its norm.
+    fn split_unknowns(&self, field: &[f64], out: &mut [Vec<f64>; 2]) -> f64 {
+        let (shape, half, slot) = (self.levels[0].shape, self.levels[0].shape.half(), &self.levels[0].slot);
+        let [red, black] = out;
+        let chunks = (&self.active, slot, red.par_chunks_mut(half), black.par_chunks_mut(half));
+        let tile = |(&t, &slot, red, black): (&u32, &u32, &mut [f64], &mut [f64])| {
+            let field = &field[2 * half * t as usize..2 * half * (t as usize + 1)];
+            split_tile(shape, field, red, black, |v| v);
+            let mut sum = 0.0;
+            for (colour, out) in [(RED, red), (BLACK, black)] {
+                let d = shape.of(&self.diagonal, 2 * slot as usize + colour).as_flattened();
                 out.iter_mut().zip(d).for_each(|(v, d)| *v = if *d > 0.0 { *v } else { 0.0 });
-            });
-        }
+                sum += squares(out.as_chunks().0);
+            }
+            sum
+        };
+        total(chunks.into_par_iter().with_min_len(TASK).map(tile).collect()).sqrt()
     }
 
-    /// Iterate until the residual of the recurrence is small enough or something is wrong.
+    /// Iterate from a residual to a smaller one, both in the unit given, or until something is wrong. Returns
+    /// what was reached.
+    #[allow(clippy::too_many_arguments)]
     fn round(
         &mut self,
         v: &mut Vectors,
-        scale: f64,
+        unit: f64,
+        [mut norm, target]: [f64; 2],
         params: &KrylovParams,
         cancel: &Cancel,
         iterations: &mut usize,
-    ) -> Result<Outcome> {
-        let mut norm = vector::norm(&v.r);
+        last: &mut Option<Step>,
+    ) -> Result<(Outcome, f64)> {
         let (mut best, mut since) = (norm, *iterations);
-        // A step of length zero hands the residual to the cycle.
-        self.levels[0].step(0.0, 1.0 / norm, v);
-        self.cycle();
-        self.correct(1.0 / norm, &v.r);
-        let (mut rz, _) = self.levels[0].products(&v.r, &v.q);
-        self.levels[0].turn(norm, 0.0, &mut v.p);
-        rz = finite(*iterations, rz * norm)?;
-        loop {
+        // x gets its step together with the next direction: both read the last one.
+        let mut owed = 0.0;
+        let outcome = loop {
+            let (rz, zq) = self.precondition(&v.q);
+            finite(*iterations, rz)?;
             if rz <= 0.0 {
-                return Ok(Outcome::Indefinite);
+                break Outcome::Indefinite;
             }
+            let beta = last.map(|l| (-l.alpha * zq / l.rz) as f32);
+            self.levels[0].turn(owed, beta, v);
+            owed = 0.0;
             if *iterations >= params.max_iterations {
-                return Ok(Outcome::MaxIterations);
+                break Outcome::MaxIterations;
             }
             cancel.check()?;
             let own = self.levels[0].apply_dot(&self.diagonal, &v.p, &mut v.q);
-            let pq = finite(*iterations, own + self.add_bodies(1.0, &v.p, &mut v.q))?;
+            let bodies = self.bodies.as_ref().map_or(0.0, |b| b.add(1.0, &v.p, &mut v.q));
+            let pq = finite(*iterations, own + bodies)?;
             if pq <= 0.0 {
-                return Ok(Outcome::Indefinite);
+                break Outcome::Indefinite;
             }
-            let alpha = rz / pq;
-            // The norm of the last residual keeps the cycle in the range of f32 as well as the new one.
-            let rr = self.levels[0].step(alpha, 1.0 / norm, v);
-            let unit = norm;
-            norm = finite(*iterations, rr)?.sqrt();
+            // The same α for x and for r, which is kept in f32.
+            let alpha = (rz / pq) as f32;
+            norm = finite(*iterations, self.levels[0].step(alpha, &v.q))?;
+            *last = Some(Step { alpha: alpha.into(), rz });
+            owed = unit * f64::from(alpha);
             *iterations += 1;
-            if norm <= params.tolerance * scale {
-                return Ok(Outcome::Converged);
+            if norm <= target {
+                break Outcome::Converged;
             }
             if norm < 0.99 * best {
                 (best, since) = (norm, *iterations);
             }
             if *iterations >= since + params.stall_iterations.max(1) {
-                return Ok(Outcome::Stalled);
+                break Outcome::Stalled;
             }
-            self.cycle();
-            self.correct(1.0 / unit, &v.r);
-            let (zr, zq) = self.levels[0].products(&v.r, &v.q);
-            let (new_rz, zq) = (finite(*iterations, zr * unit)?, zq * unit);
-            self.levels[0].turn(unit, -alpha * zq / rz, &mut v.p);
-            rz = new_rz;
+        };
+        self.levels[0].advance(owed, v);
+        Ok((outcome, norm))
+    }
+
+    /// One cycle: the x of the first level from its b. Returns (x·b, x·q).
+    fn precondition(&mut self, q: &[Vec<f32>; 2]) -> (f64, f64) {
+        let shape = self.levels[0].shape;
+        let of_tile =
+            |colour: usize| move |t: usize, x: &[f32], b: &[f32]| products(x, b, shape.of(&q[colour], t));
+        if self.bodies.is_none() && self.levels.len() > 1 {
+            self.cycle_below();
+            return pairs([BLACK, RED].map(|colour| self.levels[0].relax(colour, of_tile(colour))));
         }
+        self.cycle();
+        self.correct();
+        let Level { x, b, .. } = &self.levels[0];
+        let tile = |colour: usize, t: usize| {
+            of_tile(colour)(t, shape.of(&x[colour], t).as_flattened(), shape.of(&b[colour], t).as_flattened())
+        };
+        let tiles = (0..self.active.len()).into_par_iter().with_min_len(TASK);
+        pairs([BLACK, RED].map(|colour| tiles.clone().map(|t| tile(colour, t)).collect()))
     }
 }
 
 impl Level {
     /// q ← A p, and p·q.
-    fn apply_dot(&self, diagonal: &[f64], p: &[f64], q: &mut [f64]) -> f64 {
-        self.rows_of(diagonal, p, q, |_, d, p, pull, out| {
-            let mut dot = 0.0;
-            for i in 0..LANES {
-                out[i] = d[i] * p[i] - pull[i];
-                dot += out[i] * p[i];
+    fn apply_dot(&self, diagonal: &[f64], p: &[Vec<f32>; 2], q: &mut [Vec<f32>; 2]) -> f64 {
+        let (shape, half) = (self.shape, self.shape.half());
+        let tile = |(t, (red, black)): (usize, (&mut [f32], &mut [f32]))| {
+            let mut dot = Wide::new([0.0; LANES]);
+            for (colour, out) in [(RED, red), (BLACK, black)] {
+                let near = Near::new(shape, t, &self.beside[t], &p[1 - colour]);
+                let (own, out) = (shape.of(&p[colour], t), out.as_chunks_mut().0);
+                let d = shape.of(diagonal, 2 * self.slot[t] as usize + colour);
+                near.each_pull(colour, self.faces.of(shape, colour, t), |row, pull| {
+                    let p = Wide::from(own[row]);
+                    let q = image(d[row], p, pull);
+                    out[row] = Four::narrow(q.0).get();
+                    dot = dot.add(q.with(p, Two::by));
+                });
             }
-            dot
-        })
+            dot.sum()
+        };
+        let [red, black] = q;
+        let chunks = red.par_chunks_mut(half).zip(black.par_chunks_mut(half)).enumerate();
+        total(chunks.with_min_len(TASK).map(tile).collect())
     }
 
-    /// r ← b − A x.
-    fn residual(&self, diagonal: &[f64], b: &[f64], x: &[f64], r: &mut [f64]) {
-        self.rows_of(diagonal, x, r, |at, d, x, pull, out| {
-            for i in 0..LANES {
-                out[i] = b[at + i] - (d[i] * x[i] - pull[i]);
+    /// b of the level ← (b − A x)/unit.
+    fn residual(&mut self, diagonal: &[f64], unit: f64, b: &[Vec<f64>; 2], x: &[Vec<f64>; 2]) {
+        let Self { shape, beside, slot, faces, b: [red, black], .. } = self;
+        let (shape, half, scale) = (*shape, shape.half(), 1.0 / unit);
+        let chunks = red.par_chunks_mut(half).zip(black.par_chunks_mut(half)).enumerate();
+        chunks.with_min_len(TASK).for_each(|(t, (red, black))| {
+            for (colour, out) in [(RED, red), (BLACK, black)] {
+                let near = Near::new(shape, t, &beside[t], &x[1 - colour]);
+                let (b, x, out) = (shape.of(&b[colour], t), shape.of(&x[colour], t), out.as_chunks_mut().0);
+                let d = shape.of(diagonal, 2 * slot[t] as usize + colour);
+                near.each_pull(colour, faces.of(shape, colour, t), |row, pull| {
+                    let image = image(d[row], Wide::new(x[row]), pull);
+                    let r = Wide::new(b[row]).with(image, Two::minus);
+                    out[row] = Four::narrow(r.scaled(scale).0).get();
+                });
             }
-            0.0
         });
     }
 
-    /// Run `f(place, diagonal, x, C x, out)` over all rows and add up what it returns.
-    #[inline(always)]
-    fn rows_of(
-        &self,
-        diagonal: &[f64],
-        x: &[f64],
-        out: &mut [f64],
-        f: impl Fn(usize, &[f64], &[f64], &[f64; LANES], &mut [f64]) -> f64 + Sync,
-    ) -> f64 {
-        let (shape, half, n) = (self.shape, self.shape.half(), x.len() / 2);
-        let (red, black) = out.split_at_mut(n);
-        let chunks = red.par_chunks_mut(half).zip(black.par_chunks_mut(half)).enumerate().with_min_len(TASK);
-        let tile = |ring: &mut Ring<f64>, (t, (red, black)): (usize, (&mut [f64], &mut [f64]))| {
-            let (s, mut sum) = (self.slot[t] as usize, 0.0);
-            for (colour, out) in [(RED, red), (BLACK, black)] {
-                ring.load(shape, t, &self.beside[t], &x[(1 - colour) * n..(2 - colour) * n]);
-                let first = colour * n + half * t;
-                let x = x[first..first + half].chunks_exact(LANES);
-                let d = diagonal[half * (2 * s + colour)..half * (2 * s + colour + 1)].chunks_exact(LANES);
-                let coupling =
-                    self.coupling[colour][6 * half * s..6 * half * (s + 1)].chunks_exact(ROW_COUPLINGS);
-                let rows = out.chunks_exact_mut(LANES).zip(x).zip(d.zip(coupling)).enumerate();
-                for (row, ((out, x), (d, coupling))) in rows {
-                    let (y, z) = (row % SIDE, row / SIDE);
-                    let pull = ring.pull(is_odd(colour, y, z), y, z, coupling);
-                    sum += f(first + LANES * row, d, x, &pull, out);
-                }
+    /// r ← r − αq. Hands r to the cycle, and returns its norm.
+    fn step(&mut self, alpha: f32, q: &[Vec<f32>; 2]) -> f64 {
+        let shape = self.shape;
+        self.take_over(|colour, t, r| {
+            for (r, q) in r.iter_mut().zip(shape.of(&q[colour], t)) {
+                *r = Four::new(*r).minus(Four::new(*q).times(alpha)).get();
             }
-            sum
-        };
-        chunks.map_init(Ring::default, tile).collect::<Vec<f64>>().iter().sum()
+        })
     }
 
-    /// x ← x + αp, r ← r − αq; returns r·r. Hands s·r to the cycle: b of the level and its red values b/d.
-    fn step(&mut self, alpha: f64, s: f64, v: &mut Vectors) -> f64 {
-        let (half, n) = (self.shape.half(), v.r.len() / 2);
-        let Vectors { x, r, p, q, .. } = v;
-        let (slot, inverse, [red, _]) = (&self.slot, &self.inverse[RED], &mut self.x);
-        let mut total = 0.0;
-        let colours = x
-            .chunks_mut(n.max(1))
-            .zip(r.chunks_mut(n.max(1)))
-            .zip(p.chunks(n.max(1)).zip(q.chunks(n.max(1))));
-        for ((b, colour), ((x, r), (p, q))) in self.b.iter_mut().zip([RED, BLACK]).zip(colours) {
-            let chunks = (
-                x.par_chunks_mut(half),
-                r.par_chunks_mut(half),
-                p.par_chunks(half),
-                q.par_chunks(half),
-                b.par_chunks_mut(half),
-            );
-            let step = |(x, r, p, q, b): StepTile| {
-                let mut sums = [0.0; LANES];
-                let (x, p) = (x.chunks_exact_mut(LANES), p.chunks_exact(LANES));
-                let (r, q) = (r.chunks_exact_mut(LANES), q.chunks_exact(LANES));
-                for ((x, p), ((r, q), b)) in x.zip(p).zip(r.zip(q).zip(b.chunks_exact_mut(LANES))) {
-                    for i in 0..LANES {
-                        x[i] += alpha * p[i];
-                        r[i] -= alpha * q[i];
-                        b[i] = (s * r[i]) as f32;
-                        sums[i] += r[i] * r[i];
-                    }
-                }
-                (sums[0] + sums[1]) + (sums[2] + sums[3])
-            };
-            let chunks = chunks.into_par_iter().with_min_len(TASK);
-            let sums: Vec<f64> = match colour {
-                RED => (chunks, red.par_chunks_mut(half), slot)
-                    .into_par_iter()
-                    .with_min_len(TASK)
-                    .map(|((x, r, p, q, b), red, &slot)| {
-                        let sum = step((x, r, p, q, &mut *b));
-                        let inverse = &inverse[half * slot as usize..];
-                        red.iter_mut().zip(b).zip(inverse).for_each(|((x, b), inverse)| *x = *b * inverse);
-                        sum
-                    })
-                    .collect(),
-                _ => chunks.map(step).collect(),
-            };
-            total += sums.iter().sum::<f64>();
-        }
-        total
+    /// Hands r to the cycle as it is, and returns its norm.
+    fn hand_over(&mut self) -> f64 {
+        self.take_over(|_, _, _| ())
     }
 
-    /// (x·r, x·q) with the x of the level.
-    fn products(&self, r: &[f64], q: &[f64]) -> (f64, f64) {
-        let (chunk, n) = (2 * TASK * LANES * SIDE, r.len() / 2);
-        let mut sums = (0.0, 0.0);
-        for colour in [RED, BLACK] {
-            let span = colour * n..(colour + 1) * n;
-            let chunks = (
-                self.x[colour].par_chunks(chunk),
-                r[span.clone()].par_chunks(chunk),
-                q[span].par_chunks(chunk),
-            );
-            let parts: Vec<(f64, f64)> = chunks
-                .into_par_iter()
-                .with_min_len(4)
-                .map(|(x, r, q)| {
-                    let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);
-                    for ((x, r), q) in
-                        x.chunks_exact(LANES).zip(r.chunks_exact(LANES)).zip(q.chunks_exact(LANES))
-                    {
-                        for i in 0..LANES {
-                            a[i] += x[i] as f64 * r[i];
-                            b[i] += x[i] as f64 * q[i];
-                        }
-                    }
-                    (a.iter().sum(), b.iter().sum())
-                })
-                .collect();
-            sums = parts.iter().fold(sums, |s, p| (s.0 + p.0, s.1 + p.1));
-        }
-        sums
+    /// Change r, tile by tile, and hand it to the cycle: red values r/d. Returns the norm of r.
+    #[inline(always)]
+    fn take_over(&mut self, change: impl Fn(usize, usize, &mut [Row<f32>]) + Sync) -> f64 {
+        let Self { shape, slot, inverse, b: [red, black], x, .. } = self;
+        let (shape, half, inverse) = (*shape, shape.half(), &inverse[RED]);
+        let chunks = (red.par_chunks_mut(half), black.par_chunks_mut(half), x[RED].par_chunks_mut(half));
+        let norms = chunks.into_par_iter().enumerate().with_min_len(TASK).map(|(t, (red, black, x))| {
+            let (red, black) = (red.as_chunks_mut().0, black.as_chunks_mut().0);
+            change(RED, t, red);
+            change(BLACK, t, black);
+            let rows = red.iter().zip(shape.of(inverse, slot[t] as usize));
+            for (x, (r, inverse)) in x.as_chunks_mut().0.iter_mut().zip(rows) {
+                *x = Four::new(*r).by(Four::new(*inverse)).get();
+            }
+            squares(red) + squares(black)
+        });
+        total(norms.collect()).sqrt()
     }
 
-    /// p ← s·x + βp with the x of the level.
-    fn turn(&self, s: f64, beta: f64, p: &mut [f64]) {
-        let chunk = 4096;
-        let (red, black) = p.split_at_mut(p.len() / 2);
-        for (p, x) in [(red, &self.x[RED]), (black, &self.x[BLACK])] {
-            p.par_chunks_mut(chunk).zip(x.par_chunks(chunk)).for_each(|(p, x)| {
-                // A new round starts with β = 0 and must not read what an older solve left in p.
-                match beta == 0.0 {
-                    true => p.iter_mut().zip(x).for_each(|(p, x)| *p = s * *x as f64),
-                    false => p.iter_mut().zip(x).for_each(|(p, x)| *p = s * *x as f64 + beta * *p),
+    /// x ← x + s p, then p ← z + βp with z the x of the level. Without β there is no p before.
+    fn turn(&self, s: f64, beta: Option<f32>, v: &mut Vectors) {
+        let colours = v.x.iter_mut().zip(&mut v.p).zip(&self.x);
+        for ((x, p), z) in colours {
+            let chunks = (x.par_chunks_mut(CHUNK), p.par_chunks_mut(CHUNK), z.par_chunks(CHUNK));
+            chunks.into_par_iter().for_each(|(x, p, z)| {
+                let Some(beta) = beta else { return p.copy_from_slice(z) };
+                for ((x, p), z) in x.iter_mut().zip(p).zip(z) {
+                    *x += s * f64::from(*p);
+                    *p = z + beta * *p;
                 }
             });
         }
     }
+
+    /// x ← x + s p.
+    fn advance(&self, s: f64, v: &mut Vectors) {
+        for (x, p) in v.x.iter_mut().zip(&v.p).filter(|_| s != 0.0) {
+            let chunks = x.par_chunks_mut(CHUNK).zip(p.par_chunks(CHUNK));
+            chunks.for_each(|(x, p)| x.iter_mut().zip(p).for_each(|(x, p)| *x += s * f64::from(*p)));
+        }
+    }
 }
 
-fn check(rhs: &[f64], p: &[f64], params: &KrylovParams) -> Result<()> {
-    let invalid = |message: String| Err(Error::invalid("multigrid", message));
-    if !(params.tolerance > 0.0 && params.tolerance < 1.0) {
-        return invalid(format!("the tolerance is {}, it must lie between 0 and 1", params.tolerance));
+/// Cells of one colour that a task takes in passes that need no tiles.
+const CHUNK: usize = 4096;
+
+/// d p − C p in the cells that are unknowns, zero elsewhere.
+#[inline(always)]
+fn image(d: Row<f64>, p: Wide, pull: Wide) -> Wide {
+    let d = Wide::new(d);
+    d.with(p, Two::by).with(pull, Two::minus).with(d, Two::where_positive)
+}
+
+/// Σ of squares of the rows of a tile.
+#[inline(always)]
+fn squares<T: Copy>(rows: &[Row<T>]) -> f64
+where
+    Wide: From<Row<T>>,
+{
+    let mut sum = Wide::new([0.0; LANES]);
+    for row in rows {
+        let row = Wide::from(*row);
+        sum = sum.add(row.with(row, Two::by));
     }
-    if !vector::all_finite(rhs) {
-        return invalid("the right-hand side has numbers that are not finite".into());
+    sum.sum()
+}
+
+/// x·b and x·q of a tile: each layer in f32, the layers in f64.
+#[inline(always)]
+fn products(x: &[f32], b: &[f32], q: &[Row<f32>]) -> [f64; 2] {
+    let mut sums = [Wide::new([0.0; LANES]); 2];
+    let layers = x.as_chunks().0.chunks(SIDE).zip(b.as_chunks().0.chunks(SIDE)).zip(q.chunks(SIDE));
+    for ((x, b), q) in layers {
+        let mut layer = [Four::new([0.0; LANES]); 2];
+        for ((x, b), q) in x.iter().zip(b).zip(q) {
+            let x = Four::new(*x);
+            layer = [layer[0].plus(x.by(Four::new(*b))), layer[1].plus(x.by(Four::new(*q)))];
+        }
+        sums = [sums[0].add(Wide(layer[0].wide())), sums[1].add(Wide(layer[1].wide()))];
     }
-    if !vector::all_finite(p) {
-        return invalid("the first guess has numbers that are not finite".into());
+    sums.map(Wide::sum)
+}
+
+fn total(parts: Vec<f64>) -> f64 {
+    parts.iter().sum()
+}
+
+fn pairs(parts: [Vec<[f64; 2]>; 2]) -> (f64, f64) {
+    parts.iter().flatten().fold((0.0, 0.0), |(a, b), [c, d]| (a + c, b + d))
+}
+
+/// The norm of a field that was given, if it is finite.
+fn given(name: &str, norm: f64) -> Result<f64> {
+    match norm.is_finite() {
+        true => Ok(norm),
+        false => Err(Error::invalid("multigrid", format!("the {name} has numbers that are not finite"))),
     }
-    Ok(())
 }
 
 fn finite(iteration: usize, value: f64) -> Result<f64> {

@@ -18,11 +18,14 @@
 //! and restriction is its transpose. Far from boundaries all four are ¼: linear interpolation.
 //!
 //! Coefficients are stored by slots. All tiles whose couplings are whole and that touch nothing but such
-//! cells share slot 0, which stays in the cache: in the inside of a liquid no coefficient is read.
+//! cells share slot 0, which stays in the cache: in the inside of a liquid no coefficient is read. Fields are zero in
+//! cells that are no unknowns, so that air needs no couplings of its own either: tiles at the surface have their own
+//! diagonals and weights, and only where walls close faces in part are couplings stored ([`Faces`]).
 
 use super::boxes::{CoarseBox, SHARE, Share};
-use super::rows::{LANES, ROW_COUPLINGS, Ring, Shape, is_odd};
+use super::rows::{Faces, Near, Row, Shape, is_odd};
 use crate::grid::{NONE, SIDE};
+use crate::math::Four;
 use rayon::prelude::*;
 
 /// Tiles that one task takes at least.
@@ -36,14 +39,13 @@ pub(super) struct Level {
     pub(super) shape: Shape,
     /// The tiles at the six faces of each tile.
     pub(super) beside: Vec<[u32; 6]>,
-    /// Where the coefficients of each tile are.
+    /// Where the diagonals and weights of each tile are.
     pub(super) slot: Vec<u32>,
+    pub(super) faces: Faces,
     /// The tile of the next level that holds each tile, and which eighth of it.
     pub(super) parent: Vec<(u32, u8)>,
     /// The tiles of the level above that each tile holds.
     pub(super) children: Vec<[u32; 8]>,
-    /// For each colour and slot, the six couplings of each row.
-    pub(super) coupling: [Vec<f32>; 2],
     /// For each colour and slot, 1/diagonal; zero where there is no unknown.
     pub(super) inverse: [Vec<f32>; 2],
     /// Prolongation to the four red cells of each row of a slot: w₀, w₁, w₂, w₃.
@@ -60,10 +62,10 @@ impl Level {
     }
 
     /// Give the fields the length of the tiles and slots; what they hold stays until it is overwritten.
-    pub(super) fn resize(&mut self, slots: usize) {
+    pub(super) fn resize(&mut self, slots: usize, walls: usize) {
         let (tiles, half) = (self.tiles(), self.shape.half());
         for colour in [RED, BLACK] {
-            self.coupling[colour].resize(6 * half * slots, 0.0);
+            self.faces.coupling[colour].resize(6 * half * walls, 0.0);
             self.inverse[colour].resize(half * slots, 0.0);
             self.b[colour].resize(half * tiles, 0.0);
             self.x[colour].resize(half * tiles, 0.0);
@@ -75,67 +77,58 @@ impl Level {
     /// Bytes of all fields.
     pub(super) fn bytes(&self) -> usize {
         let floats = |f: &[Vec<f32>; 2]| f[0].capacity() + f[1].capacity();
-        let fields = floats(&self.coupling) + floats(&self.inverse) + floats(&self.b) + floats(&self.x);
-        4 * (fields + self.weight.capacity() + self.share.capacity()) + 68 * self.tiles()
+        let fields = floats(&self.faces.coupling) + floats(&self.inverse) + floats(&self.b) + floats(&self.x);
+        4 * (fields + self.weight.capacity() + self.share.capacity()) + 72 * self.tiles()
     }
 
     /// Smooth from zero: the black values from the red ones.
     pub(super) fn smooth_first(&mut self) {
-        self.relax(BLACK);
+        self.relax(BLACK, |_, _, _| ());
     }
 
     /// Smooth in the order black, red, starting from the red values.
     pub(super) fn smooth_last(&mut self) {
-        self.relax(BLACK);
-        self.relax(RED);
+        self.relax(BLACK, |_, _, _| ());
+        self.relax(RED, |_, _, _| ());
     }
 
-    /// One colour from the other: x = (b + C·other)/d.
-    fn relax(&mut self, colour: usize) {
-        let Self { shape, beside, slot, coupling, inverse, b, x, .. } = self;
-        let (shape, half, b) = (*shape, shape.half(), &b[colour]);
-        let (coupling, inverse) = (&coupling[colour], &inverse[colour]);
+    /// One colour from the other: x = (b + C·other)/d. Returns what `seen(tile, x, b)` makes of each tile.
+    pub(super) fn relax<S: Send>(
+        &mut self,
+        colour: usize,
+        seen: impl Fn(usize, &[f32], &[f32]) -> S + Sync,
+    ) -> Vec<S> {
+        let Self { shape, beside, slot, faces, inverse, b, x, .. } = self;
+        let (shape, half, b, inverse) = (*shape, shape.half(), &b[colour], &inverse[colour]);
         let [red, black] = x;
         let (out, other) = if colour == RED { (red, &*black) } else { (black, &*red) };
-        out.par_chunks_mut(half).enumerate().with_min_len(TASK).for_each_init(
-            Ring::default,
-            |ring, (t, out)| {
-                ring.load(shape, t, &beside[t], other);
-                let s = slot[t] as usize;
-                let b = b[half * t..half * (t + 1)].chunks_exact(LANES);
-                let inverse = inverse[half * s..half * (s + 1)].chunks_exact(LANES);
-                let coupling = coupling[6 * half * s..6 * half * (s + 1)].chunks_exact(ROW_COUPLINGS);
-                let rows = out.chunks_exact_mut(LANES).zip(b).zip(inverse.zip(coupling)).enumerate();
-                for (row, ((out, b), (inverse, coupling))) in rows {
-                    let (y, z) = (row % SIDE, row / SIDE);
-                    let pull = ring.pull(is_odd(colour, y, z), y, z, coupling);
-                    for i in 0..LANES {
-                        out[i] = (b[i] + pull[i]) * inverse[i];
-                    }
-                }
-            },
-        );
+        let tile = |(t, out): (usize, &mut [f32])| {
+            let (rows, b_rows) = (out.as_chunks_mut().0, shape.of(b, t));
+            let inverse = shape.of(inverse, slot[t] as usize);
+            let near = Near::new(shape, t, &beside[t], other);
+            near.each_pull(colour, faces.of(shape, colour, t), |row, pull: Four| {
+                rows[row] = Four::new(b_rows[row]).plus(pull).by(Four::new(inverse[row])).get();
+            });
+            seen(t, out, b_rows.as_flattened())
+        };
+        out.par_chunks_mut(half).enumerate().with_min_len(TASK).map(tile).collect()
     }
 
     /// Restrict the residual after [`Level::smooth_first`] to the right-hand side of the next level.
     pub(super) fn restrict(&mut self, coarse: &mut Level) {
-        let Self { shape, beside, slot, coupling, weight, x, share, .. } = self;
-        let (shape, half, black) = (*shape, shape.half(), &x[BLACK]);
-        let one = |ring: &mut Ring<f32>, (t, out): (usize, &mut [f32])| {
-            ring.load(shape, t, &beside[t], black);
-            let s = slot[t] as usize;
-            let coupling = coupling[RED][6 * half * s..6 * half * (s + 1)].chunks_exact(ROW_COUPLINGS);
-            let weight = weight[4 * half * s..4 * half * (s + 1)].chunks_exact(4 * LANES);
+        let Self { shape, beside, slot, faces, weight, x, share, .. } = self;
+        let (shape, black) = (*shape, &x[BLACK]);
+        let one = |(t, out): (usize, &mut [f32])| {
+            let near = Near::new(shape, t, &beside[t], black);
+            let weight = weights_of(shape, weight, slot[t]);
             let mut share = Share::default();
-            for (row, (coupling, weight)) in coupling.zip(weight).enumerate() {
+            near.each_pull(RED, faces.of(shape, RED, t), |row, r: Four| {
                 let (y, z) = (row % SIDE, row / SIDE);
-                let odd = is_odd(RED, y, z);
-                let r = ring.pull(odd, y, z, coupling);
-                share.add(y, z, odd, &r, weight);
-            }
+                share.add(y, z, is_odd(RED, y, z), r, &weight[row]);
+            });
             share.store(out);
         };
-        share.par_chunks_mut(SHARE).enumerate().with_min_len(TASK).for_each_init(Ring::default, one);
+        share.par_chunks_mut(SHARE).enumerate().with_min_len(TASK).for_each(one);
         coarse.collect(share, beside);
     }
 
@@ -163,16 +156,19 @@ impl Level {
         let one = |near: &mut CoarseBox, (t, red): (usize, &mut [f32])| {
             let (tile, eighth) = parent[t];
             near.load(shape, tile as usize, &coarse.beside[tile as usize], eighth as usize, &coarse.x);
-            let s = slot[t] as usize;
-            let weight = weight[4 * half * s..4 * half * (s + 1)].chunks_exact(4 * LANES);
-            for (row, (red, weight)) in red.chunks_exact_mut(LANES).zip(weight).enumerate() {
+            let weight = weights_of(shape, weight, slot[t]);
+            for (row, (red, weight)) in red.as_chunks_mut().0.iter_mut().zip(weight).enumerate() {
                 let (y, z) = (row % SIDE, row / SIDE);
-                let e = near.interpolate(y, z, is_odd(RED, y, z), weight);
-                for i in 0..LANES {
-                    red[i] += e[i];
-                }
+                *red = Four::new(*red).plus(near.interpolate(y, z, is_odd(RED, y, z), weight)).get();
             }
         };
         x[RED].par_chunks_mut(half).enumerate().with_min_len(TASK).for_each_init(CoarseBox::default, one);
     }
+}
+
+/// The four weights of each row of a slot.
+#[inline(always)]
+fn weights_of(shape: Shape, weight: &[f32], slot: u32) -> &[[Row<f32>; 4]] {
+    let size = 4 * shape.half();
+    weight[size * slot as usize..size * (slot as usize + 1)].as_chunks().0.as_chunks().0
 }

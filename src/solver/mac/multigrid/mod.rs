@@ -10,9 +10,10 @@
 //! B the cycle of the next level. It is symmetric, and positive definite for any prolongation P, since the
 //! sweeps converge and B is at least semi-definite.
 //!
-//! The hierarchy is kept in f32, vectors and matrix of conjugate gradients in f64. Fields of this module
-//! are split by colour ([`rows`]); a tile is read with the cells that touch it, and all tiles of a pass
-//! are independent: the bits do not depend on the threads.
+//! The hierarchy is kept in f32, and so are residuals and directions of conjugate gradients; their products with
+//! the matrix are taken in f64 ([`gradients`]). Fields of this module are split by colour ([`rows`]); a tile is
+//! read with the cells that touch it, and all tiles of a pass are independent: the bits do not depend on the
+//! threads.
 //!
 //! The right-hand side of a closed region is made to sum to zero, and so is its pressure. Residuals then
 //! stay in the range of the matrix, and constants in the preconditioned ones do no harm, as A removes
@@ -30,11 +31,12 @@ mod build;
 mod gradients;
 mod level;
 mod rows;
+mod scan;
 #[cfg(test)]
 mod tests;
 
 use super::regions::ClosedRegions;
-use super::stencil::{Kind, Stencil};
+use super::stencil::Stencil;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::grid::{SIDE, Tiles};
@@ -47,6 +49,7 @@ use gradients::Vectors;
 use level::{BLACK, Level, RED, TASK};
 use rayon::prelude::*;
 use rows::{LANES, Shape, is_odd};
+use scan::Scan;
 
 /// A level with at most this many unknowns is solved directly.
 const BOTTOM_UNKNOWNS: usize = 100;
@@ -96,20 +99,11 @@ impl Multigrid {
 
     /// The levels of another stencil, in the memory of this one.
     pub fn rebuild(&mut self, tiles: &Tiles, stencil: &Stencil) -> Result<()> {
-        stencil.check_size(tiles)?;
-        let mut unit = build::unit(&stencil.coupling);
-        let v = tiles.volume();
+        let scan = Scan::new(tiles, stencil, &mut self.pull)?;
+        self.regions = ClosedRegions::new(tiles, &scan.kinds, &scan.links, &self.pull);
+        let (v, mut unit) = (tiles.volume(), scan.unit);
         let whole = 2.0 * tiles.axes() as f64 * unit as f64;
-        let pulled = |t: usize| {
-            let d = &stencil.diagonal[t * v..(t + 1) * v];
-            // A sum of six numbers may be off by an ulp or two.
-            let plain = d.iter().all(|d| (d - whole).abs() <= 1e-15 * whole);
-            if d.iter().all(|d| *d == 0.0) { None } else { Some(!plain) }
-        };
-        let mut layout = Layout::new(build::kinds(tiles, &stencil.coupling, unit, pulled));
-        stencil.check_tiles(tiles, |t| layout.kind(t) != Kind::Plain)?;
-        build::excess(tiles, stencil, &layout, &mut self.pull);
-        self.regions = ClosedRegions::new(tiles, stencil, &self.pull, |t| layout.kind(t));
+        let mut layout = Layout::new(scan.kinds);
         let mut spare = std::mem::take(&mut self.levels).into_iter();
         let mut spare_natural = std::mem::take(&mut self.natural).into_iter();
         let mut level = spare.next().unwrap_or_default();
@@ -171,6 +165,14 @@ impl Multigrid {
 
     /// One cycle: the x of the first level from its b.
     fn cycle(&mut self) {
+        self.cycle_below();
+        if self.levels.len() > 1 {
+            self.levels[0].smooth_last();
+        }
+    }
+
+    /// One cycle but for the last smoothing of the first level.
+    fn cycle_below(&mut self) {
         let count = self.levels.len();
         for l in 0..count - 1 {
             let (fine, coarse) = self.levels.split_at_mut(l + 1);
@@ -181,7 +183,9 @@ impl Multigrid {
         for l in (0..count - 1).rev() {
             let (fine, coarse) = self.levels.split_at_mut(l + 1);
             fine[l].prolong(&coarse[0]);
-            fine[l].smooth_last();
+            if l > 0 {
+                fine[l].smooth_last();
+            }
         }
     }
 
@@ -330,7 +334,6 @@ impl Preconditioner for Multigrid {
         }
         self.cycle();
         let x = &self.levels[0].x;
-        vector::fill(0.0, z);
         merge(shape, &self.active, [&x[RED], &x[BLACK]], z, |v| v as f64 * size);
     }
 }
@@ -385,7 +388,7 @@ fn split_tile<T: Real>(
     }
 }
 
-/// The active tiles of a field from its two colours.
+/// A field from its two colours in the active tiles; zero in the others.
 fn merge<T: Real>(
     shape: Shape,
     active: &[u32],
@@ -395,7 +398,7 @@ fn merge<T: Real>(
 ) {
     let half = shape.half();
     natural.par_chunks_mut(2 * half).enumerate().with_min_len(TASK).for_each(|(t, to)| {
-        let Ok(place) = active.binary_search(&(t as u32)) else { return };
+        let Ok(place) = active.binary_search(&(t as u32)) else { return to.fill(0.0) };
         let (red, black) = (&red[half * place..], &black[half * place..]);
         for row in 0..shape.rows() {
             let to = &mut to[SIDE * row..SIDE * (row + 1)];

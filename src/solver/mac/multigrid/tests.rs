@@ -251,6 +251,21 @@ fn iterations_do_not_grow_with_the_grid() {
 }
 
 #[test]
+fn every_digit_costs_as_much_as_the_last() {
+    // Directions and residuals are rounded to f32; a round that begins with the true residual must lose nothing.
+    for (tiles, made) in [cases::splash(40).unwrap(), cases::poisson(32).unwrap()] {
+        let rhs = random_vector(tiles.cells(), 2);
+        let count = |tolerance: f64| {
+            let (_, done) = solve(&tiles, &made, &rhs, tolerance);
+            assert!(done.info.converged() && !done.fell_back && done.info.residual <= tolerance);
+            done.info.iterations
+        };
+        let (six, twelve) = (count(1e-6), count(1e-12));
+        assert!(twelve <= 2 * six + 2, "{six} iterations for six digits, {twelve} for twelve");
+    }
+}
+
+#[test]
 fn memory_is_used_again_and_the_answer_is_the_same() {
     let (tiles, made) = cases::splash(24).unwrap();
     let (other_tiles, other) = cases::poisson(16).unwrap();
