@@ -108,7 +108,7 @@ pub fn norm<T: Real>(a: &[T]) -> f64 {
 
 /// The largest magnitude; NaN if there is one, 0 for an empty vector.
 pub fn max_norm(a: &[f64]) -> f64 {
-    ordered_max(a.len(), |r| chunk_max(&a[r])).max(0.0)
+    if a.is_empty() { 0.0 } else { ordered_max(a.len(), |r| chunk_max(&a[r])) }
 }
 
 /// The largest magnitude in lanes, which keep no NaN; so that is looked for as in [`all_finite`].

@@ -340,7 +340,7 @@ mod tests {
     fn rows_in_runs_pull_as_they_do_alone() {
         let rows = drop().rows;
         let (n, x) = (rows.len(), random_vector(rows.len(), 5));
-        assert!(3 * rows.runs.len() < n, "{} runs of {n} rows", rows.runs.len());
+        assert!(4 * rows.runs.len() < 3 * n, "{} runs of {n} rows", rows.runs.len());
         let mut all = vec![0.0; n];
         rows.pull(0, &x, &mut all);
         for (first, count) in (0..n).step_by(7).zip((1..20).cycle()) {
