@@ -108,8 +108,18 @@ pub fn norm<T: Real>(a: &[T]) -> f64 {
 
 /// The largest magnitude; NaN if there is one, 0 for an empty vector.
 pub fn max_norm(a: &[f64]) -> f64 {
-    let larger = |m: f64, v: &f64| if v.is_nan() || v.abs() > m { v.abs() } else { m };
-    ordered_max(a.len(), |r| a[r].iter().fold(0.0, larger)).max(0.0)
+    if a.is_empty() { 0.0 } else { ordered_max(a.len(), |r| chunk_max(&a[r])) }
+}
+
+/// The largest magnitude in lanes, which keep no NaN; so that is looked for as in [`all_finite`].
+fn chunk_max(a: &[f64]) -> f64 {
+    let mut lanes = [0.0f64; LANES];
+    let (eights, rest) = a.as_chunks::<LANES>();
+    let larger = |m: &mut f64, v: &f64| *m = if v.abs() > *m { v.abs() } else { *m };
+    eights.iter().for_each(|part| lanes.iter_mut().zip(part).for_each(|(m, v)| larger(m, v)));
+    lanes.iter_mut().zip(rest).for_each(|(m, v)| larger(m, v));
+    let most = lanes.iter().fold(0.0, |m: f64, v| m.max(*v));
+    if lane_sum(a.len(), |i| a[i] * 0.0) == 0.0 || !a.iter().any(|v| v.is_nan()) { most } else { f64::NAN }
 }
 
 /// Whether every element is finite.
@@ -266,5 +276,11 @@ mod tests {
             assert!(!all_finite(&a));
         }
         assert!(all_finite(&[]) && all_finite(&[f64::MAX; 9]));
+        a[7777] = f64::NAN;
+        assert!(max_norm(&a).is_nan());
+        a[7777] = f64::NEG_INFINITY;
+        assert_eq!(max_norm(&a), f64::INFINITY);
+        a[7777] = -3.0;
+        assert_eq!((max_norm(&a), max_norm(&a[7770..7778]), max_norm(&[])), (3.0, 3.0, 0.0));
     }
 }

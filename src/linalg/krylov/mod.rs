@@ -13,7 +13,9 @@ use super::operator::{LinearOperator, Preconditioner};
 use super::{Method, dump, vector};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+use crate::math::CHUNK;
 pub use inner::InnerCg;
+use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// When to stop, and what is known about the system.
@@ -176,8 +178,9 @@ struct System<'a, A: ?Sized> {
 }
 
 impl<A: LinearOperator + ?Sized> System<'_, A> {
+    /// A vector of zeros that all threads write: its memory is that of another vector before.
     fn zeros(&self) -> Vec<f64> {
-        vec![0.0; self.b.len()]
+        self.b.par_iter().with_min_len(CHUNK).map(|_| 0.0).collect()
     }
 
     fn ended(&self, iterations: usize, residual: f64, outcome: Outcome) -> SolveInfo {

@@ -55,6 +55,7 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::field::Solids;
 use crate::linalg::{InnerCg, KrylovParams, LinearOperator, NullSpace, Preconditioner, SolveInfo, fgmres};
+use crate::math::CHUNK;
 use divergence::Divergence;
 use rayon::prelude::*;
 
@@ -105,7 +106,7 @@ pub fn creep(
     }
     let wet = Wet::new(grid);
     let all = stencil(grid, &wet);
-    let d = Divergence::new(grid, &wet, &all, &system)?;
+    let d = Divergence::new(grid, &wet, &all, &system);
     cancel.check()?;
     let missing = imbalance(grid, &wet, &all, solids);
     multigrid.rebuild(&wet.tiles, &d.poisson(&wet, &system))?;
@@ -114,17 +115,15 @@ pub fn creep(
     let inverse: Vec<f64> = (0..n).into_par_iter().map(|row| 1.0 / system.whole_diagonal(row)).collect();
     let mut viscous = d.viscous(&system);
     // What the unknowns carry now and what is missing to balance.
-    let mut carried = vec![0.0; m];
-    d.rows.multiply(system.start(), &mut carried);
-    let balance: Vec<f64> = d.cells.iter().zip(&carried).map(|(c, s)| s + missing[*c as usize]).collect();
+    let mut balance = vec![0.0; m];
+    d.flow(system.start(), &mut balance, |k, carried| carried + missing[d.cells[k] as usize]);
     let mut b = system.rhs().to_vec();
     // What flows out of cells has its price.
     let gamma = viscous.clone();
-    let pressed = system.pressed(d.press(grid, &wet, &gamma), cancel)?;
+    let pressed = system.pressed(d.press(grid, &wet, &system, &gamma), cancel)?;
     let priced: Vec<f64> = balance.iter().zip(&gamma).map(|(b, g)| b * g).collect();
-    d.transposed.add_to(&priced, &mut b);
+    d.push(&priced, &mut b, |row, b| b * inverse[row]);
     viscous.iter_mut().zip(&gamma).for_each(|(v, g)| *v += g);
-    b.iter_mut().zip(&inverse).for_each(|(b, i)| *b *= i);
     b.extend(&balance);
     let mut labels = vec![u32::MAX; n];
     let closed = multigrid.closed_labels(&wet.tiles);
@@ -140,7 +139,7 @@ pub fn creep(
     let schur = Schur {
         viscous,
         poisson: multigrid,
-        cells: &d.cells,
+        divergence: &d,
         field: [wet.tiles.field(0.0), wet.tiles.field(0.0)],
     };
     cancel.check()?;
@@ -165,7 +164,8 @@ pub fn creep(
     system.write(&x[..n], grid, solids);
     let pascal = options.density * grid.tiles.h() / options.dt;
     let mut pi = wet.tiles.field(0.0);
-    d.cells.iter().zip(&x[n..]).for_each(|(c, p)| pi[*c as usize] = -p * pascal);
+    d.scatter(&x[n..], &mut pi);
+    pi.par_iter_mut().for_each(|p| *p *= -pascal);
     wet.scatter(&pi, &mut pressure);
     Ok(Crept { solve: Some(StokesSolve { info, velocities: n, pressures: m, inner }), known, pressure })
 }
@@ -188,10 +188,10 @@ impl LinearOperator for Saddle<'_> {
         let n = self.system.faces().len();
         let ((u, p), (v, q)) = (x.split_at(n), y.split_at_mut(n));
         self.system.operator().apply(u, v);
-        self.divergence.rows.multiply(u, q);
-        let priced: Vec<f64> = (0..q.len()).map(|k| p[k] + self.gamma[k] * q[k]).collect();
-        self.divergence.transposed.add_to(&priced, v);
-        v.par_iter_mut().with_min_len(4096).zip(self.inverse).for_each(|(v, i)| *v *= i);
+        self.divergence.flow(u, q, |_, flow| flow);
+        let priced = |k: usize| p[k] + self.gamma[k] * q[k];
+        let priced: Vec<f64> = (0..q.len()).into_par_iter().with_min_len(CHUNK).map(priced).collect();
+        self.divergence.push(&priced, v, |row, v| v * self.inverse[row]);
     }
 }
 
@@ -200,7 +200,7 @@ struct Schur<'a> {
     /// 2μΔt/(ρh²) of each cell, and γ.
     viscous: Vec<f64>,
     poisson: &'a mut Multigrid,
-    cells: &'a [u32],
+    divergence: &'a Divergence,
     /// Fields of the wet tiles.
     field: [Vec<f64>; 2],
 }
@@ -208,11 +208,10 @@ struct Schur<'a> {
 impl Schur<'_> {
     fn apply(&mut self, r: &[f64], z: &mut [f64]) {
         let [wet, wet_z] = &mut self.field;
-        self.cells.iter().zip(r).for_each(|(c, r)| wet[*c as usize] = *r);
+        self.divergence.scatter(r, wet);
         self.poisson.apply(wet, wet_z);
-        for (k, z) in z.iter_mut().enumerate() {
-            *z = wet_z[self.cells[k] as usize] + self.viscous[k] * r[k];
-        }
+        let cells = self.divergence.cells.par_iter().with_min_len(CHUNK).zip(&self.viscous).zip(r);
+        z.par_iter_mut().zip(cells).for_each(|(z, ((c, viscous), r))| *z = wet_z[*c as usize] + viscous * r);
     }
 }
 
@@ -235,12 +234,11 @@ impl<C: Preconditioner> Preconditioner for Triangle<'_, C> {
         let Saddle { divergence, inverse, .. } = self.saddle;
         let (r_u, r_p) = r.split_at(inverse.len());
         let (z_u, z_p) = z.split_at_mut(inverse.len());
-        self.r.par_iter_mut().with_min_len(4096).zip(r_u).zip(*inverse).for_each(|((s, r), i)| *s = r / i);
+        self.r.par_iter_mut().with_min_len(CHUNK).zip(r_u).zip(*inverse).for_each(|((s, r), i)| *s = r / i);
         let a = self.system.operator();
         self.inner += self.steps.solve(a, &mut self.cycle, &self.r, z_u, INNER, self.cancel);
         // z_p = S⁻¹(D z_u − r_p).
-        divergence.rows.multiply(z_u, &mut self.flow);
-        self.flow.iter_mut().zip(r_p).for_each(|(f, r)| *f -= r);
+        divergence.flow(z_u, &mut self.flow, |k, flow| flow - r_p[k]);
         self.schur.apply(&self.flow, z_p);
     }
 }

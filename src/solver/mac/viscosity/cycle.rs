@@ -19,7 +19,8 @@
 //! that are cut, beside a wall or at the surface, and their neighbours, are relaxed once more before the first
 //! sweep and after the last. A second time would save one iteration in fifteen and cost more than that.
 
-use super::rows::{COLOURS, Rows};
+use super::places::COLOURS;
+use super::rows::Rows;
 use super::shares::{self, Shares};
 use super::weights::{ABSENT, Units, Weights, others};
 use crate::cancel::Cancel;
@@ -28,6 +29,7 @@ use crate::grid::{NONE, SIDE};
 use crate::linalg::{Csr, DenseLdlt, Preconditioner, vector};
 use crate::math::CHUNK;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A level with at most this many unknowns is solved directly.
@@ -41,13 +43,15 @@ const WHOLE: f32 = 0.999;
 /// Sweeps over the bottom when it cannot be factored.
 const BOTTOM_SWEEPS: usize = 30;
 
+/// The rows along walls and surface: for each colour and each chunk of its rows, which of them.
+type Rim = [Vec<Vec<Range<usize>>>; COLOURS];
+
 /// One level with the way to the next.
 #[derive(Debug, Default)]
 struct Level {
     rows: Arc<Rows>,
     inverse: Vec<f32>,
-    /// The rows of each colour along walls and surface.
-    rim: [Vec<u32>; COLOURS],
+    rim: Rim,
     /// From the next level to this one and back; without entries on the last level.
     prolong: Csr<f32>,
     restrict: Csr<f32>,
@@ -94,10 +98,17 @@ impl Cycle {
             }
             let prolong = prolongation(&levels[fine].rows, above, &rows, &made)?;
             cancel.check()?;
-            levels[fine].restrict = prolong.transpose();
-            levels[fine].prolong = prolong;
-            (tiles, coarse_shares, coarse_mu) = shares::coarsen(&made.tiles, &coarse_shares, &coarse_mu);
-            levels.push(Level::new(Arc::new(rows), &made, units));
+            // One thread turns the matrix round while the others go on.
+            let (restrict, (next, level)) = rayon::join(
+                || prolong.transpose(),
+                || {
+                    let next = shares::coarsen(&made.tiles, &coarse_shares, &coarse_mu);
+                    (next, Level::new(Arc::new(rows), &made, units))
+                },
+            );
+            (levels[fine].restrict, levels[fine].prolong) = (restrict, prolong);
+            (tiles, coarse_shares, coarse_mu) = next;
+            levels.push(level);
             finer = Some(made);
         }
         let last = &levels[levels.len() - 1].rows;
@@ -123,8 +134,8 @@ impl Cycle {
                 return;
             }
             fine.x.fill(0.0);
-            (0..RIM_SWEEPS).for_each(|_| fine.sweep_rim(false));
-            fine.sweep(false);
+            (0..RIM_SWEEPS).for_each(|_| fine.sweep(true, false));
+            fine.sweep(false, false);
             fine.residual();
             fine.restrict.multiply(&fine.r, &mut coarse[0].b);
         }
@@ -136,8 +147,8 @@ impl Cycle {
                 return;
             }
             fine.prolong.add_to(&coarse[0].x, &mut fine.x);
-            fine.sweep(true);
-            (0..RIM_SWEEPS).for_each(|_| fine.sweep_rim(true));
+            fine.sweep(false, true);
+            (0..RIM_SWEEPS).for_each(|_| fine.sweep(true, true));
         }
     }
 
@@ -153,7 +164,7 @@ impl Cycle {
                 last.x.fill(0.0);
                 // To and fro, which keeps the cycle symmetric.
                 for n in 0..BOTTOM_SWEEPS {
-                    last.sweep(n % 2 == 1);
+                    last.sweep(false, n % 2 == 1);
                 }
             }
         }
@@ -179,55 +190,57 @@ impl Level {
     fn new(rows: Arc<Rows>, weights: &Weights, units: Units) -> Self {
         let n = rows.len();
         let rim = rim(&rows, weights, units);
-        let inverse = rows.diagonal.iter().map(|d| (1.0 / d) as f32).collect();
+        let inverse = rows.diagonal.par_iter().with_min_len(CHUNK).map(|d| (1.0 / d) as f32).collect();
         let zero = || vec![0.0; n];
         Self { rows, inverse, rim, x: zero(), b: zero(), r: zero(), ..Self::default() }
     }
 
-    /// Relax the colours one after the other, or in the opposite order.
-    fn sweep(&mut self, back: bool) {
+    /// Relax the colours one after the other, or in the opposite order: all rows, or those of the rim.
+    fn sweep(&mut self, rim: bool, back: bool) {
         for n in 0..COLOURS {
-            let colour = if back { COLOURS - 1 - n } else { n };
-            let (from, to) = (self.rows.places.start[colour], self.rows.places.start[colour + 1]);
-            let Self { rows, inverse, x, b, r, .. } = self;
-            r[from..to].par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, r)| {
-                for (i, r) in r.iter_mut().enumerate() {
-                    let row = from + chunk * CHUNK + i;
-                    *r = (b[row] - rows.pull(row, x)) * inverse[row];
-                }
-            });
-            x[from..to].copy_from_slice(&r[from..to]);
+            self.relax(if back { COLOURS - 1 - n } else { n }, rim);
         }
     }
 
-    /// Relax the rows of the rim, colour after colour.
-    fn sweep_rim(&mut self, back: bool) {
-        for n in 0..COLOURS {
-            let colour = if back { COLOURS - 1 - n } else { n };
-            let Self { rows, inverse, rim, x, b, r, .. } = self;
-            let chosen = &rim[colour];
-            r[..chosen.len()].par_iter_mut().with_min_len(CHUNK).zip(chosen).for_each(|(r, row)| {
-                let row = *row as usize;
-                *r = (b[row] - rows.pull(row, x)) * inverse[row];
-            });
-            chosen.iter().zip(&*r).for_each(|(row, r)| x[*row as usize] = *r);
-        }
-    }
-
-    /// r ← b − A x.
-    fn residual(&mut self) {
-        let Self { rows, x, b, r, .. } = self;
-        r.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, r)| {
-            for (i, r) in r.iter_mut().enumerate() {
-                let row = chunk * CHUNK + i;
-                *r = b[row] - rows.diagonal[row] as f32 * x[row] - rows.pull(row, x);
+    /// Relax the rows of one colour, which do not meet.
+    fn relax(&mut self, colour: usize, rim: bool) {
+        let (from, to) = (self.rows.places.start[colour], self.rows.places.start[colour + 1]);
+        let Self { rows, inverse, rim: along, x, b, r, .. } = self;
+        let all = [0..CHUNK];
+        let parts = |chunk: usize, length: usize| {
+            let parts: &[Range<usize>] = if rim { &along[colour][chunk] } else { &all };
+            parts.iter().map(move |p| p.start..p.end.min(length))
+        };
+        r[from..to].par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, r)| {
+            for part in parts(chunk, r.len()) {
+                let (first, r) = (from + chunk * CHUNK + part.start, &mut r[part]);
+                rows.pull(first, x, r);
+                let given = b[first..].iter().zip(&inverse[first..]);
+                r.iter_mut().zip(given).for_each(|(r, (b, inverse))| *r = (b - *r) * inverse);
             }
         });
+        let old = x[from..to].par_chunks_mut(CHUNK).zip(r[from..to].par_chunks(CHUNK));
+        old.enumerate().for_each(|(chunk, (x, r))| {
+            parts(chunk, r.len()).for_each(|part| x[part.clone()].copy_from_slice(&r[part]));
+        });
+    }
+
+    /// r ← b − A x after a sweep, which has left nothing in the last colour.
+    fn residual(&mut self) {
+        let Self { rows, x, b, r, .. } = self;
+        let (others, last) = r.split_at_mut(rows.places.start[COLOURS - 1]);
+        others.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, r)| {
+            let first = chunk * CHUNK;
+            rows.pull(first, x, r);
+            let own = rows.diagonal[first..].iter().zip(&x[first..]).zip(&b[first..]);
+            r.iter_mut().zip(own).for_each(|(r, ((d, x), b))| *r = b - *d as f32 * x - *r);
+        });
+        last.fill(0.0);
     }
 }
 
-/// The rows of each colour that are cut or lack a neighbour, and the neighbours of these.
-fn rim(rows: &Rows, weights: &Weights, units: Units) -> [Vec<u32>; COLOURS] {
+/// The rows that are cut or lack a neighbour, and the neighbours of these.
+fn rim(rows: &Rows, weights: &Weights, units: Units) -> Rim {
     let arms = match (units.draft, weights.tiles.is_flat()) {
         (true, flat) => 6 - 2 * flat as usize,
         (false, flat) => 14 - 6 * flat as usize,
@@ -238,11 +251,23 @@ fn rim(rows: &Rows, weights: &Weights, units: Units) -> [Vec<u32>; COLOURS] {
         mass < WHOLE * units.mass || rows.neighbours(row).count() < arms
     };
     let own: Vec<bool> = (0..rows.len()).into_par_iter().with_min_len(CHUNK).map(cut).collect();
-    let near = |row: &usize| own[*row] || rows.neighbours(*row).any(|c| own[c as usize]);
+    let near = |row: usize| own[row] || rows.neighbours(row).any(|c| own[c as usize]);
     std::array::from_fn(|colour| {
-        let all = rows.places.start[colour]..rows.places.start[colour + 1];
-        all.into_par_iter().with_min_len(CHUNK).filter(near).map(|row| row as u32).collect()
+        let all: Vec<usize> = (rows.places.start[colour]..rows.places.start[colour + 1]).collect();
+        all.par_chunks(CHUNK).map(|chunk| stretches(chunk.iter().map(|row| near(*row)))).collect()
     })
+}
+
+/// Where something is so.
+fn stretches(so: impl Iterator<Item = bool>) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for (i, _) in so.enumerate().filter(|(_, so)| *so) {
+        match found.last_mut().filter(|last| last.end == i) {
+            Some(last) => last.end += 1,
+            None => found.push(i..i + 1),
+        }
+    }
+    found
 }
 
 /// The factors of the last level, if it has any.
@@ -297,18 +322,16 @@ fn prolongation(fine: &Rows, fine_weights: &Weights, coarse: &Rows, weights: &We
                         continue;
                     }
                     let Some(place) = tiles.near(tile as usize, at[0], at[1], at[2]) else { continue };
-                    if weights.state[place][a] == ABSENT {
-                        continue;
+                    match coarse.places.number[place][a] {
+                        NONE if weights.state[place][a] == ABSENT => continue,
+                        NONE => (),
+                        number => entries.push((number, w)),
                     }
                     sum += w;
-                    let number = coarse.places.number[place][a];
-                    if number != NONE {
-                        entries.push((number, w));
-                    }
                 }
             }
         }
-        if sum > 0.0 {
+        if sum > 0.0 && sum != 1.0 {
             entries.iter_mut().for_each(|e| e.1 /= sum);
         }
     })

@@ -6,7 +6,7 @@
 //! Along a wall on which liquid slides the given velocity is that of the grid, from which
 //! [`crate::solver::mac::constrain`] has taken what leads into the wall. Each row loses its weights times g.
 
-use super::rows::Face;
+use super::places::Face;
 use super::weights::{HELD, STUCK, UNKNOWN, Weights, others, theta};
 use crate::field::{Solids, face_offset};
 use crate::math::Vec3;

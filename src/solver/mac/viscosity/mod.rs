@@ -31,8 +31,10 @@
 mod cycle;
 mod given;
 mod near;
+mod places;
 mod rigid;
 mod rows;
+mod runs;
 mod shares;
 mod states;
 mod stress;
@@ -42,14 +44,14 @@ use super::grid::MacGrid;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::field::{Solids, face_offset};
-use crate::grid::Tiles;
+use crate::grid::{NONE, Tiles};
 use crate::linalg::{Amg, AmgParams, Csr, KrylovParams, LinearOperator, Preconditioner, SolveInfo, cg};
 use crate::math::Vec3;
 use cycle::Cycle;
 use given::Given;
+pub use places::Face;
 use rayon::prelude::*;
 use rigid::Rigid;
-pub use rows::Face;
 use rows::Rows;
 use shares::Shares;
 use std::sync::Arc;
@@ -155,7 +157,7 @@ impl ViscousSystem {
         let of = |row: usize| {
             let f = rows.places.faces[row];
             let mass = weights.weight(f.place as usize).mass[f.axis as usize] as f64;
-            let lost = if rest || !rows.walled[row] { 0.0 } else { given.pull(f) };
+            let lost = if rest || !rows.is_beside_given(&weights, row) { 0.0 } else { given.pull(f) };
             mass * start[row] - lost
         };
         let rhs = (0..rows.len()).into_par_iter().map(of).collect();
@@ -180,7 +182,7 @@ impl ViscousSystem {
     /// Mass of each unknown, in cells of liquid.
     pub fn masses(&self) -> Vec<f64> {
         let mass = |f: &Face| self.weights.weight(f.place as usize).mass[f.axis as usize] as f64;
-        self.rows.places.faces.iter().map(mass).collect()
+        self.rows.places.faces.par_iter().map(mass).collect()
     }
 
     /// Mass of one unknown, in cells of liquid.
@@ -258,7 +260,7 @@ impl ViscousSystem {
     pub(in crate::solver::mac) fn pressed(&self, press: Press, cancel: &Cancel) -> Result<Self> {
         let mut made = self.clone();
         made.weights.press = press;
-        made.rows = Arc::new(Rows::between(&made.weights, &self.rows.places, cancel)?);
+        made.rows = Arc::new(self.rows.pressed(&made.weights, cancel)?);
         Ok(made)
     }
 
@@ -300,17 +302,22 @@ impl ViscousSystem {
     pub fn write(&self, x: &[f64], grid: &mut MacGrid, solids: &Solids) -> [Vec<u8>; 3] {
         let mut known: [Vec<u8>; 3] = std::array::from_fn(|_| grid.tiles.field(0));
         let (state, moving) = (&self.weights.state, solids.any_animated());
-        for (axis, velocity) in grid.velocity.iter_mut().enumerate() {
-            velocity.par_iter_mut().enumerate().filter(|(p, _)| state[*p][axis] == weights::STUCK).for_each(
-                |(p, u)| {
-                    let x = || face_position(&self.weights.tiles, p, axis);
-                    *u = if moving { solids.velocity(&x(), 4.0 * self.weights.tiles.h())[axis] } else { 0.0 };
-                },
-            );
-        }
-        for (f, x) in self.rows.places.faces.iter().zip(x) {
-            grid.velocity[f.axis as usize][f.place as usize] = *x;
-            known[f.axis as usize][f.place as usize] = 1;
+        let number = &self.rows.places.number;
+        for ((axis, velocity), known) in grid.velocity.iter_mut().enumerate().zip(&mut known) {
+            velocity.par_iter_mut().zip(known).enumerate().for_each(|(p, (u, known))| {
+                match (number[p][axis], state[p][axis]) {
+                    (NONE, weights::STUCK) => {
+                        let x = || face_position(&self.weights.tiles, p, axis);
+                        *u = if moving {
+                            solids.velocity(&x(), 4.0 * self.weights.tiles.h())[axis]
+                        } else {
+                            0.0
+                        };
+                    }
+                    (NONE, _) => (),
+                    (row, _) => (*u, *known) = (x[row as usize], 1),
+                }
+            });
         }
         known
     }

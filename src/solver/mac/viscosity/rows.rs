@@ -1,4 +1,4 @@
-//! The unknown faces in a row, and the symmetric matrix between them with at most fourteen arms a row.
+//! The symmetric matrix between the unknown faces, with at most fourteen arms a row.
 //!
 //! For the face u of axis a at cell i, with e the weight of an edge and v the component along b,
 //!
@@ -14,114 +14,119 @@
 //!         + Σ_b  x_{i−a} (v_{i+b−a} − v_{i−a}) − x_i (v_{i+b} − v_i)
 //! ```
 //!
-//! so an unknown meets six of its own kind and four of either other kind. Rows are sorted by colour: the
-//! three components, each red or black like a chessboard. Rows of one colour do not meet, and can be
-//! relaxed at once.
-//!
-//! A row is read without bounds checks, which take as long as the sums themselves: the numbers of its neighbours are
-//! those of rows.
+//! so an unknown meets six of its own kind and four of either other kind ([`STAR`]), all of other colours than its own.
+//! Rows are kept as runs ([`super::runs`]).
 
-use super::weights::{STUCK, UNKNOWN, Weights, others};
+use super::places::Places;
+use super::runs::{ARMS, Row, Run};
+use super::weights::{NOTHING, STUCK, Weights, others};
 use crate::cancel::Cancel;
-use crate::error::{Error, Result};
-use crate::grid::NONE;
-use crate::linalg::vector::Real;
+use crate::error::Result;
+use crate::grid::{NONE, SIDE, Tiles};
+use crate::linalg::vector::{Real, chunk_dot};
 use crate::linalg::{Csr, LinearOperator};
 use crate::math::{CHUNK, Sets};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Neighbours of a face.
-pub(super) const ARMS: usize = 14;
-/// Components times two.
-pub(super) const COLOURS: usize = 6;
+/// The neighbours of a face of each axis: their component, and how far away their cell is.
+const STAR: [[(usize, [i32; 3]); ARMS]; 3] = [star(0), star(1), star(2)];
 
-/// One neighbour: its weight in the row, its component and the place of its cell.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Arm {
-    pub(super) weight: f32,
-    pub(super) axis: u8,
-    pub(super) place: u32,
+const fn star(a: usize) -> [(usize, [i32; 3]); ARMS] {
+    let mut made = [(a, [0; 3]); ARMS];
+    (made[0].1[a], made[1].1[a]) = (1, -1);
+    let mut n = 0;
+    while n < 2 {
+        let (b, k) = (others(a)[n], 2 + 6 * n);
+        made[k].1[b] = -1;
+        made[k + 1].0 = b;
+        (made[k + 2].0, made[k + 2].1[a]) = (b, -1);
+        made[k + 3].1[b] = 1;
+        (made[k + 4].0, made[k + 4].1[b]) = (b, 1);
+        (made[k + 5].0, made[k + 5].1[a], made[k + 5].1[b]) = (b, -1, 1);
+        n += 1;
+    }
+    made
 }
 
-/// Where an unknown is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Face {
-    /// Place of its cell in the fields of the grid.
-    pub place: u32,
-    pub axis: u8,
-}
-
-/// The unknowns in the order of their rows.
-#[derive(Debug, Default)]
-pub(super) struct Places {
-    pub(super) faces: Vec<Face>,
-    /// The row of each face of each cell; [`NONE`] if it is no unknown.
-    pub(super) number: Vec<[u32; 3]>,
-    /// Where the colours begin, and the number of rows.
-    pub(super) start: [usize; COLOURS + 1],
-}
+/// The arms on which the volume of a cell presses: their sign, and whether it is the cell above the face or the one below.
+const PRESSED: [(usize, f32, bool); 10] = [
+    (0, -1.0, true),
+    (1, -1.0, false),
+    (3, 1.0, true),
+    (4, -1.0, false),
+    (6, -1.0, true),
+    (7, 1.0, false),
+    (9, 1.0, true),
+    (10, -1.0, false),
+    (12, -1.0, true),
+    (13, 1.0, false),
+];
 
 /// The matrix.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     pub(super) places: Arc<Places>,
-    columns: Vec<[u32; ARMS]>,
-    arms: Vec<[f32; ARMS]>,
+    runs: Vec<Run>,
+    /// The run of each row.
+    run: Vec<u32>,
     pub(super) diagonal: Vec<f64>,
-    /// Whether a row has a given neighbour.
-    pub(super) walled: Vec<bool>,
 }
 
-/// The neighbours of a face, and its diagonal.
-pub(super) fn star(w: &Weights, face: Face) -> ([Arm; ARMS], f64) {
-    let (tiles, v) = (&w.tiles, w.tiles.volume());
-    let (place, a) = (face.place as usize, face.axis as usize);
-    let (t, l) = (place / v, place % v);
-    let local = [l % 8, l / 8 % 8, l / 64].map(|c| c as i32);
-    let at = |moves: &[(usize, i32)]| {
-        let mut c = local;
-        moves.iter().for_each(|(axis, by)| c[*axis] += by);
-        tiles.near(t, c[0], c[1], c[2])
-    };
-    let mut arms = [Arm::default(); ARMS];
-    let own = w.weight(place);
-    let mut diagonal = own.mass[a] as f64;
-    let mut next = 0;
-    let mut add = |weight: f32, axis: usize, place: Option<usize>| {
-        if let Some(p) = place.filter(|_| weight != 0.0) {
-            arms[next] = Arm { weight, axis: axis as u8, place: p as u32 };
-            next += 1;
+/// The cells round one of a tile.
+struct Around<'a> {
+    tiles: &'a Tiles,
+    place: usize,
+    /// Its tile, and where it is in it.
+    tile: usize,
+    local: [i32; 3],
+    /// Whether all cells that touch it are in its tile.
+    inside: bool,
+}
+
+impl<'a> Around<'a> {
+    #[inline(always)]
+    fn new(tiles: &'a Tiles, place: usize) -> Self {
+        // A tile has 8³ cells, or 8² on a grid one cell thick.
+        let shift = tiles.volume().trailing_zeros();
+        let l = place & ((1 << shift) - 1);
+        let local = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|c| c as i32);
+        let inside = local.iter().all(|c| (1..SIDE as i32 - 1).contains(c));
+        Self { tiles, place, tile: place >> shift, local, inside }
+    }
+
+    /// The place of a cell beside it.
+    #[inline(always)]
+    fn at(&self, [x, y, z]: [i32; 3]) -> Option<usize> {
+        if self.inside {
+            let side = SIDE as i32;
+            return Some((self.place as i32 + (z * side + y) * side + x) as usize);
         }
+        self.tiles.near(self.tile, self.local[0] + x, self.local[1] + y, self.local[2] + z)
+    }
+}
+
+/// What the arms of a face weigh, in the order of its star, and its diagonal.
+#[inline]
+fn weigh(w: &Weights, a: usize, around: &Around) -> ([f32; ARMS], f64) {
+    let at = |axis: usize, by: i32| {
+        let mut step = [0; 3];
+        step[axis] = by;
+        around.at(step).map_or(&NOTHING, |p| w.weight(p))
     };
-    let (below, ahead) = (at(&[(a, -1)]), at(&[(a, 1)]));
-    let pressed = !w.press.weight.is_empty();
-    let gamma = |p: Option<usize>| if pressed { p.map_or(0.0, |p| w.press.weight[p]) } else { 0.0 };
-    let open = |p: Option<usize>, axis: usize| {
-        if pressed { p.map_or(0.0, |p| w.press.open[p][axis]) } else { 0.0 }
-    };
-    let (g_up, g_low, mine) = (gamma(Some(place)), gamma(below), open(Some(place), a));
-    let press = |gamma: f32, p: Option<usize>, axis: usize| gamma * (mine * open(p, axis));
-    diagonal += ((g_up + g_low) * mine * mine) as f64;
-    let (up, low) = (2.0 * own.centre[a], below.map_or(0.0, |p| 2.0 * w.weight(p).centre[a]));
-    diagonal += up as f64 + low as f64;
-    add(-up - press(g_up, ahead, a), a, ahead);
-    add(-low - press(g_low, below, a), a, below);
-    for b in (0..tiles.axes()).filter(|b| *b != a) {
+    let (own, below) = (w.weight(around.place), at(a, -1));
+    let mut arms = [0.0; ARMS];
+    let (up, low) = (2.0 * own.centre[a], 2.0 * below.centre[a]);
+    let mut diagonal = own.mass[a] as f64 + up as f64 + low as f64;
+    (arms[0], arms[1]) = (-up, -low);
+    for (n, b) in others(a).into_iter().enumerate().filter(|(_, b)| *b < w.tiles.axes()) {
         let c = 3 - a - b;
         let uu = if others(c)[0] == a { 0 } else { 2 };
-        let e = own.edge[c];
-        diagonal += e[uu] as f64;
-        let (x_up, x_low) = (own.cross[c], below.map_or(0.0, |p| w.weight(p).cross[c]));
-        let (above, beyond) = (at(&[(b, 1)]), at(&[(b, 1), (a, -1)]));
-        add(-e[uu], a, at(&[(b, -1)]));
-        add(e[1] + x_up + press(g_up, Some(place), b), b, Some(place));
-        add(-e[1] - x_low - press(g_low, below, b), b, below);
-        let e = above.map_or([0.0; 3], |p| w.weight(p).edge[c]);
-        diagonal += e[uu] as f64;
-        add(-e[uu], a, above);
-        add(-e[1] - x_up - press(g_up, above, b), b, above);
-        add(e[1] + x_low + press(g_low, beyond, b), b, beyond);
+        let (e, next) = (own.edge[c], at(b, 1).edge[c]);
+        let (x_up, x_low) = (own.cross[c], below.cross[c]);
+        diagonal += e[uu] as f64 + next[uu] as f64;
+        let six = [-e[uu], e[1] + x_up, -e[1] - x_low, -next[uu], -next[1] - x_up, next[1] + x_low];
+        arms[2 + 6 * n..8 + 6 * n].copy_from_slice(&six);
     }
     (arms, diagonal)
 }
@@ -129,71 +134,118 @@ pub(super) fn star(w: &Weights, face: Face) -> ([Arm; ARMS], f64) {
 impl Rows {
     /// The matrix of a level.
     pub(super) fn new(w: &Weights, cancel: &Cancel) -> Result<Self> {
-        let (faces, start) = by_colour(w);
-        if faces.len() >= NONE as usize {
-            return Err(Error::invalid("viscosity", "more than four thousand million faces"));
-        }
-        let mut number = w.tiles.field([NONE; 3]);
-        faces.iter().enumerate().for_each(|(row, f)| number[f.place as usize][f.axis as usize] = row as u32);
-        Self::between(w, &Arc::new(Places { faces, number, start }), cancel)
+        let places = Arc::new(Places::new(w)?);
+        let Places { faces, number, .. } = &*places;
+        let row_of = |row: usize| {
+            let (place, a) = (faces[row].place as usize, faces[row].axis as usize);
+            let around = Around::new(&w.tiles, place);
+            let (mut arms, diagonal) = weigh(w, a, &around);
+            let mut columns = [row as u32; ARMS];
+            for ((column, arm), (axis, step)) in columns.iter_mut().zip(&mut arms).zip(STAR[a]) {
+                match around.at(step).map_or(NONE, |p| number[p][axis]) {
+                    NONE => *arm = 0.0,
+                    other => *column = other,
+                }
+            }
+            Row { columns, arms, diagonal }
+        };
+        let made = Self::build(&places, row_of, cancel)?;
+        if w.press.weight.is_empty() { Ok(made) } else { made.pressed(w, cancel) }
     }
 
-    /// The matrix between unknowns whose order is known.
-    pub(super) fn between(w: &Weights, places: &Arc<Places>, cancel: &Cancel) -> Result<Self> {
-        let n = places.faces.len();
-        let mut made = Self {
-            places: places.clone(),
-            columns: vec![[0; ARMS]; n],
-            arms: vec![[0.0; ARMS]; n],
-            diagonal: vec![0.0; n],
-            walled: vec![false; n],
+    /// The same matrix, and the price on what cells gain or lose of their volume.
+    pub(super) fn pressed(&self, w: &Weights, cancel: &Cancel) -> Result<Self> {
+        let faces = &self.places.faces;
+        let open = |row: usize| w.press.open[faces[row].place as usize][faces[row].axis as usize];
+        let open: Vec<f32> = (0..self.len()).into_par_iter().with_min_len(CHUNK).map(open).collect();
+        let row_of = |row: usize| {
+            let mut made = self.row(row);
+            let (place, mine) = (faces[row].place as usize, open[row]);
+            let below = Around::new(&w.tiles, place).at(STAR[faces[row].axis as usize][1].1);
+            let (up, low) = (w.press.weight[place], below.map_or(0.0, |p| w.press.weight[p]));
+            made.diagonal += ((up + low) * mine * mine) as f64;
+            for (k, sign, above) in PRESSED.into_iter().filter(|p| made.columns[p.0] != row as u32) {
+                let gamma = if above { up } else { low };
+                made.arms[k] += sign * (gamma * (mine * open[made.columns[k] as usize]));
+            }
+            made
         };
-        let Places { number, faces, .. } = &**places;
-        let parts = made.columns.par_iter_mut().zip(&mut made.arms).zip(&mut made.diagonal);
-        parts.zip(&mut made.walled).enumerate().with_min_len(256).for_each(
-            |(row, (((columns, arms), d), walled))| {
+        Self::build(&self.places, row_of, cancel)
+    }
+
+    /// Put rows together, in parallel, and those that are alike into runs.
+    fn build(
+        places: &Arc<Places>,
+        row_of: impl Fn(usize) -> Row + Sync + Send,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        let n = places.faces.len();
+        let (mut diagonal, mut run) = (vec![0.0; n], vec![0; n]);
+        let parts = diagonal.par_chunks_mut(CHUNK).zip(run.par_chunks_mut(CHUNK)).enumerate();
+        let of_chunk = |(chunk, (diagonal, number)): (usize, (&mut [f64], &mut [u32]))| {
+            let mut runs: Vec<Run> = Vec::new();
+            for (i, (diagonal, number)) in diagonal.iter_mut().zip(number).enumerate() {
                 if cancel.is_cancelled() {
-                    return;
+                    break;
                 }
-                let (found, diagonal) = star(w, faces[row]);
-                *d = diagonal;
-                for (k, arm) in found.iter().enumerate() {
-                    let other = number[arm.place as usize][arm.axis as usize];
-                    let given = arm.weight != 0.0 && w.state[arm.place as usize][arm.axis as usize] >= STUCK;
-                    *walled |= given;
-                    // What is not there is the row itself times zero.
-                    let met = arm.weight != 0.0 && other != NONE;
-                    (columns[k], arms[k]) = if met { (other, arm.weight) } else { (row as u32, 0.0) };
+                let row = (chunk * CHUNK + i) as u32;
+                let made = row_of(row as usize);
+                *diagonal = made.diagonal;
+                match runs.last_mut().filter(|run| run.goes_on(row, &made)) {
+                    Some(run) => run.rows.end += 1,
+                    None => runs.push(Run { rows: row..row + 1, columns: made.columns, arms: made.arms }),
                 }
-            },
-        );
+                *number = runs.len() as u32 - 1;
+            }
+            runs
+        };
+        let runs: Vec<Vec<Run>> = parts.map(of_chunk).collect();
         cancel.check()?;
-        Ok(made)
+        let before = |sum: &mut u32, runs: &Vec<Run>| Some(std::mem::replace(sum, *sum + runs.len() as u32));
+        let first: Vec<u32> = runs.iter().scan(0, before).collect();
+        let parts = run.par_chunks_mut(CHUNK).zip(first);
+        parts.for_each(|(run, first)| run.iter_mut().for_each(|r| *r += first));
+        Ok(Self { places: places.clone(), runs: runs.concat(), run, diagonal })
     }
 
     pub(super) fn len(&self) -> usize {
-        self.columns.len()
+        self.run.len()
     }
 
-    /// Σ of the arms of a row times their values.
+    /// One row.
     #[inline(always)]
-    pub(super) fn pull<T: Real>(&self, row: usize, x: &[T]) -> T {
-        let (c, w) = (&self.columns[row], &self.arms[row]);
-        assert!(x.len() == self.columns.len(), "vector and matrix sizes differ");
-        // SAFETY: every column is the number of a row, as `new` gave it and nothing changes it, and x has a value for each.
-        let term = |k: usize| T::from_f64(w[k] as f64) * *unsafe { x.get_unchecked(c[k] as usize) };
-        let mut sum = [T::default(); 2];
-        for k in 0..ARMS / 2 {
-            sum[0] += term(2 * k);
-            sum[1] += term(2 * k + 1);
+    fn row(&self, row: usize) -> Row {
+        let run = &self.runs[self.run[row] as usize];
+        let by = row as u32 - run.rows.start;
+        Row { columns: run.columns.map(|c| c + by), arms: run.arms, diagonal: self.diagonal[row] }
+    }
+
+    /// Σ of the arms of rows that follow each other times their values, for as many as there are in `out`.
+    pub(super) fn pull<T: Real>(&self, first: usize, x: &[T], out: &mut [T]) {
+        assert!(x.len() == self.len() && first + out.len() <= x.len(), "vector and matrix sizes differ");
+        let mut done = 0;
+        while done < out.len() {
+            let run = &self.runs[self.run[first + done] as usize];
+            let count = (run.rows.end as usize - first - done).min(out.len() - done);
+            run.pull(first + done, x, &mut out[done..done + count]);
+            done += count;
         }
-        sum[0] + sum[1]
     }
 
     /// The rows that a row meets.
     pub(super) fn neighbours(&self, row: usize) -> impl Iterator<Item = u32> {
-        let arms = self.columns[row].iter().zip(&self.arms[row]);
-        arms.filter(|(_, w)| **w != 0.0).map(|(c, _)| *c)
+        let Row { columns, arms, .. } = self.row(row);
+        columns.into_iter().zip(arms).filter(|(_, w)| *w != 0.0).map(|(c, _)| c)
+    }
+
+    /// Whether a face beside that of a row is given.
+    pub(super) fn is_beside_given(&self, w: &Weights, row: usize) -> bool {
+        let face = self.places.faces[row];
+        let around = Around::new(&w.tiles, face.place as usize);
+        let missing = self.row(row).columns.map(|c| c == row as u32);
+        let given =
+            |(axis, step): (usize, [i32; 3])| around.at(step).is_some_and(|p| w.state[p][axis] >= STUCK);
+        STAR[face.axis as usize].into_iter().zip(missing).any(|(at, missing)| missing && given(at))
     }
 
     /// The connected piece of each row, numbered in the order of their first rows, and how many there are; pieces
@@ -221,40 +273,23 @@ impl Rows {
     /// The same matrix with sorted rows.
     pub(super) fn assemble(&self) -> Result<Csr> {
         Csr::from_rows(self.len(), self.len(), |row, entries| {
-            entries.push((row as u32, self.diagonal[row]));
-            for (c, w) in self.columns[row].iter().zip(&self.arms[row]).filter(|(_, w)| **w != 0.0) {
-                entries.push((*c, *w as f64));
-            }
+            let Row { columns, arms, diagonal } = self.row(row);
+            entries.push((row as u32, diagonal));
+            entries.extend(columns.into_iter().zip(arms).filter(|e| e.1 != 0.0).map(|(c, w)| (c, w as f64)));
         })
     }
 
     /// Bytes of all arrays.
     pub(super) fn bytes(&self) -> usize {
-        self.len() * (8 + 8 * ARMS + 9) + 12 * self.places.number.len()
+        self.len() * (8 + 4 + 8) + 12 * self.places.number.len() + self.runs.len() * size_of::<Run>()
     }
-}
 
-/// The unknown faces sorted by colour, and where the colours begin.
-fn by_colour(w: &Weights) -> (Vec<Face>, [usize; COLOURS + 1]) {
-    let v = w.tiles.volume();
-    let of_tile = |t: usize| {
-        let mut found: [Vec<Face>; COLOURS] = Default::default();
-        let parity = w.tiles.base(t).iter().sum::<i32>();
-        for (l, state) in w.state[t * v..(t + 1) * v].iter().enumerate() {
-            let odd = (parity + (l % 8 + l / 8 % 8 + l / 64) as i32).rem_euclid(2) as usize;
-            for axis in (0..3).filter(|a| state[*a] == UNKNOWN) {
-                found[2 * axis + odd].push(Face { place: (t * v + l) as u32, axis: axis as u8 });
-            }
-        }
-        found
-    };
-    let tiles: Vec<[Vec<Face>; COLOURS]> = (0..w.tiles.len()).into_par_iter().map(of_tile).collect();
-    let (mut faces, mut start) = (Vec::new(), [0; COLOURS + 1]);
-    for colour in 0..COLOURS {
-        tiles.iter().for_each(|t| faces.extend_from_slice(&t[colour]));
-        start[colour + 1] = faces.len();
+    /// A part of A x.
+    fn product(&self, first: usize, x: &[f64], y: &mut [f64]) {
+        self.pull(first, x, y);
+        let diagonal = self.diagonal[first..].iter().zip(&x[first..]);
+        y.iter_mut().zip(diagonal).for_each(|(y, (d, x))| *y += d * x);
     }
-    (faces, start)
 }
 
 impl LinearOperator for Rows {
@@ -267,11 +302,91 @@ impl LinearOperator for Rows {
     }
 
     fn apply(&self, x: &[f64], y: &mut [f64]) {
-        y.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, y)| {
-            for (i, y) in y.iter_mut().enumerate() {
-                let row = chunk * CHUNK + i;
-                *y = self.diagonal[row] * x[row] + self.pull(row, x);
-            }
-        });
+        y.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, y)| self.product(chunk * CHUNK, x, y));
+    }
+
+    fn apply_dot(&self, x: &[f64], y: &mut [f64]) -> f64 {
+        let one = |(chunk, y): (usize, &mut [f64])| {
+            self.product(chunk * CHUNK, x, y);
+            chunk_dot(y, &x[chunk * CHUNK..])
+        };
+        y.par_chunks_mut(CHUNK).enumerate().map(one).collect::<Vec<f64>>().iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Press, ViscosityOptions, ViscousSystem};
+    use super::*;
+    use crate::field::{Solids, Wall};
+    use crate::linalg::cases::random_vector;
+    use crate::math::Vec3;
+    use crate::solver::mac::cases::block;
+    use crate::solver::mac::grid::MacGrid;
+
+    /// A drop that nothing touches, ten cells in radius.
+    fn drop() -> ViscousSystem {
+        let solids = Solids::new(vec![], None, [[false; 2]; 3], Wall::default());
+        let mut grid = MacGrid::new(block(32, false), &solids, None);
+        for place in 0..grid.tiles.cells() {
+            let x = grid.tiles.centre(grid.tiles.cell(place));
+            grid.liquid[place] = (x - Vec3::new(15.3, 16.1, 14.8)).norm() - 10.0;
+        }
+        let options = ViscosityOptions { dt: 1.0, density: 1.0, tolerance: 1e-6, draft: false };
+        ViscousSystem::new(&grid, &solids, &grid.tiles.field(3.0), &options).unwrap()
+    }
+
+    #[test]
+    fn rows_in_runs_pull_as_they_do_alone() {
+        let rows = drop().rows;
+        let (n, x) = (rows.len(), random_vector(rows.len(), 5));
+        assert!(4 * rows.runs.len() < 3 * n, "{} runs of {n} rows", rows.runs.len());
+        let mut all = vec![0.0; n];
+        rows.pull(0, &x, &mut all);
+        for (first, count) in (0..n).step_by(7).zip((1..20).cycle()) {
+            let mut some = vec![0.0; count.min(n - first)];
+            rows.pull(first, &x, &mut some);
+            assert_eq!(some, all[first..first + some.len()]);
+        }
+        let (mut product, mut assembled) = (vec![0.0; n], vec![0.0; n]);
+        let dot = rows.apply_dot(&x, &mut product);
+        rows.assemble().unwrap().multiply(&x, &mut assembled);
+        // Fifteen products of numbers below 50 and 1, each rounded, in another order.
+        assert!(product.iter().zip(&assembled).all(|(a, b)| (a - b).abs() < 15.0 * 50.0 * f64::EPSILON));
+        assert_eq!(dot, crate::linalg::vector::dot(&product, &x));
+    }
+
+    #[test]
+    fn what_presses_costs_the_square_of_what_leaves_a_cell() {
+        let system = drop();
+        let (tiles, number) = (&system.weights.tiles, &system.rows.places.number);
+        let share = |place: usize| 0.2 + 0.1 * (place % 7) as f32;
+        let open = |place: usize| {
+            std::array::from_fn(|a| if number[place][a] == NONE { 0.0 } else { share(place + a) })
+        };
+        let press = Press {
+            weight: (0..tiles.cells()).map(|p| (p % 5) as f32).collect(),
+            open: (0..tiles.cells()).map(open).collect(),
+        };
+        let pressed = system.pressed(press.clone(), &Cancel::new()).unwrap().rows;
+        let x = random_vector(pressed.len(), 6);
+        let mut y = x.clone();
+        let energy = pressed.apply_dot(&x, &mut y) - system.rows.apply_dot(&x, &mut y);
+        let flux = |place: Option<usize>, a: usize| match place.map_or(NONE, |p| number[p][a]) {
+            NONE => 0.0,
+            row => press.open[place.unwrap_or(0)][a] as f64 * x[row as usize],
+        };
+        let of_cell = |place: usize| {
+            let beyond = |a: usize| {
+                let mut cell = tiles.cell(place);
+                cell[a] += 1;
+                tiles.locate(cell)
+            };
+            let out: f64 = (0..3).map(|a| flux(beyond(a), a) - flux(Some(place), a)).sum();
+            press.weight[place] as f64 * out * out
+        };
+        let expected: f64 = (0..tiles.cells()).map(of_cell).sum();
+        // Weights are rounded to f32.
+        assert!((energy - expected).abs() < 1e-5 * expected, "{energy} instead of {expected}");
     }
 }

@@ -76,7 +76,7 @@ pub(super) struct Weight {
     pub(super) edge: [[f32; 3]; 3],
 }
 
-const NOTHING: Weight =
+pub(super) const NOTHING: Weight =
     Weight { mass: [0.0; 3], centre: [0.0; 3], cross: [0.0; 3], cut: 0.0, edge: [[0.0; 3]; 3] };
 
 /// The weights of one level. Copies share all but what presses.
@@ -102,7 +102,7 @@ pub(in crate::solver::mac) struct Press {
 
 /// The two axes other than c, in order.
 #[inline(always)]
-pub(super) fn others(c: usize) -> [usize; 2] {
+pub(super) const fn others(c: usize) -> [usize; 2] {
     [[1, 2], [0, 2], [0, 1]][c]
 }
 
