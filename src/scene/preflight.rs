@@ -2,7 +2,7 @@
 //!
 //! [`Scene::validate`] refuses what cannot work; this finds what will work but probably is not meant.
 
-use super::{Collider, Scene, Simulator, SimulatorType, Wall};
+use super::{Collider, Scene, Simulator, SimulatorType};
 use crate::math::Aabb;
 
 /// How grave a finding is.
@@ -133,28 +133,20 @@ impl Scene {
         if self.simulator.kind != SimulatorType::Bcc {
             return;
         }
-        let mut warn = |path: String, message: &str| {
+        let mut warn = |path: &str, message: &str| {
             found.push(Finding::new(Severity::Warning, path, message));
         };
         let (set, usual) = (&self.simulator, Simulator::default());
         let particles = "has no effect with the simulator \"bcc\", which has no particles";
         if set.transfer != usual.transfer {
-            warn("simulator.transfer".into(), particles);
+            warn("simulator.transfer", particles);
         }
         if set.narrow_band != usual.narrow_band {
-            warn("simulator.narrow_band".into(), particles);
+            warn("simulator.narrow_band", particles);
         }
         if set.surface_smoothing != usual.surface_smoothing {
             let message = "has no effect with the simulator \"bcc\": its surface is smooth already";
-            warn("simulator.surface_smoothing".into(), message);
-        }
-        let walls = self.colliders.iter().enumerate().map(|(i, c)| (format!("colliders[{i}].wall"), c.wall));
-        let sides = self.domain.iter().map(|d| ("domain.wall".to_string(), d.wall));
-        for (path, _) in sides.chain(walls).filter(|(_, wall)| *wall == Wall::Peel) {
-            warn(
-                path,
-                "the simulator \"bcc\" lets liquid slide along walls but not come off them; use \"mac\" for that",
-            );
+            warn("simulator.surface_smoothing", message);
         }
     }
 

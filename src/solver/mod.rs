@@ -3,6 +3,7 @@
 pub mod bcc;
 pub mod light;
 pub mod mac;
+mod peel;
 pub mod pressure;
 pub mod rigid;
 pub mod rounds;

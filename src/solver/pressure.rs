@@ -14,9 +14,13 @@
 
 use crate::cancel::Cancel;
 use crate::error::Result;
-use crate::linalg::{Csr, KrylovParams, NullSpace, Preconditioner, PreconditionerKind, SolveInfo, cg};
+use crate::linalg::{
+    BoundInfo, Csr, KrylovParams, LinearOperator, NullSpace, Preconditioner, PreconditionerKind, SolveInfo,
+    cg, mprgp,
+};
 use crate::mesh::{AIR, FaceGraph, Incidence};
 use crate::solver::light::{Light, WithLight};
+use crate::solver::peel::{Peel, Peelable};
 use crate::solver::rigid::{Coupling, Floating, RigidBody, RigidRows, Six, SixBySix, WithBodies};
 
 /// What a projection did.
@@ -84,18 +88,74 @@ pub fn project_with_bodies(
     Ok(done)
 }
 
-/// The equation of the pressure, set up once for any number of velocities of the bodies.
-pub struct Equation {
+/// A matrix with the bodies in it, and what solves it fast.
+struct System {
     matrix: Csr,
     inverse: Box<dyn Preconditioner>,
     coupling: Coupling,
     /// What keeps the solve fast if a body is light.
     light: Option<Light>,
+}
+
+impl System {
+    fn new(matrix: Csr, coupling: Coupling, preconditioner: PreconditionerKind) -> Result<Self> {
+        let light = match coupling.middle.is_empty() {
+            true => None,
+            false => Light::new(&coupling, &|cell, others| row(&matrix, cell, others))?,
+        };
+        Ok(Self { inverse: preconditioner.build(&matrix)?, matrix, coupling, light })
+    }
+
+    /// The same with the identity in place of some cells, in order, that others do not see.
+    fn without(&self, off: &[u32], preconditioner: PreconditionerKind) -> Result<Self> {
+        let mut is_off = vec![false; self.matrix.rows()];
+        off.iter().for_each(|&c| is_off[c as usize] = true);
+        let whole = &self.matrix;
+        let matrix = Csr::from_rows(is_off.len(), is_off.len(), |i, row| match is_off[i] {
+            true => row.push((i as u32, 1.0)),
+            false => {
+                let (columns, values) = whole.row(i);
+                let entries = columns.iter().copied().zip(values.iter().copied());
+                row.extend(entries.filter(|(c, _)| !is_off[*c as usize]));
+            }
+        })?;
+        let rows = self.coupling.rows.renumbered(|c| (!is_off[c]).then_some(c));
+        Self::new(matrix, Coupling { rows, middle: self.coupling.middle.clone() }, preconditioner)
+    }
+
+    fn solve(
+        &mut self,
+        b: &[f64],
+        p: &mut [f64],
+        params: &KrylovParams,
+        cancel: &Cancel,
+    ) -> Result<SolveInfo> {
+        let with = WithBodies { base: &self.matrix, coupling: &self.coupling };
+        let inverse = self.inverse.as_mut();
+        match (self.coupling.middle.is_empty(), &self.light) {
+            (true, _) => cg(&self.matrix, inverse, b, p, params, cancel),
+            (false, None) => cg(&with, inverse, b, p, params, cancel),
+            (false, Some(light)) => cg(&with, &mut WithLight { base: inverse, light }, b, p, params, cancel),
+        }
+    }
+}
+
+/// The equation of the pressure, set up once for any number of velocities of the bodies.
+pub struct Equation {
+    whole: System,
+    kind: PreconditionerKind,
     dt: f64,
     /// What is missing to balance each cell while bodies rest.
     b: Vec<f64>,
     null_space: Option<NullSpace>,
     closed_regions: usize,
+    /// Whether a cell lies in a region without a free surface.
+    closed: Vec<bool>,
+    /// Cells that may come off their walls.
+    peel: Option<Peel>,
+    diagonal: Vec<f64>,
+    /// The system without the cells that are off.
+    rest: Option<System>,
 }
 
 impl Equation {
@@ -106,36 +166,47 @@ impl Equation {
         dt: f64,
         rows: &RigidRows,
         inverse_mass: &[SixBySix],
-        preconditioner: PreconditionerKind,
+        kind: PreconditionerKind,
     ) -> Result<Self> {
         let (labels, open) = graph.components();
         let matrix = assemble(graph, &graph.incidence(), dt_over_density)?;
         let coupling = Coupling { rows: rows.clone(), middle: inverse_mass.iter().map(|c| c * dt).collect() };
-        let mut closed: Vec<u32> =
+        let mut null_labels: Vec<u32> =
             labels.iter().map(|&l| if open[l as usize] { u32::MAX } else { l }).collect();
-        let mut weight = vec![1.0; closed.len()];
-        free_regions(&coupling, &mut closed, &mut weight);
-        let null_labels = compact(&closed);
+        let closed = null_labels.iter().map(|&l| l != u32::MAX).collect();
+        let mut weight = vec![1.0; null_labels.len()];
+        free_regions(&coupling, &mut null_labels, &mut weight);
+        let null_labels = compact(&null_labels);
         let closed_regions =
             null_labels.iter().filter(|&&l| l != u32::MAX).max().map_or(0, |&l| l as usize + 1);
         let null_space = match closed_regions {
             0 => None,
             _ => Some(NullSpace::weighted(&null_labels, |row| weight[row])?),
         };
-        let light = match inverse_mass.is_empty() {
-            true => None,
-            false => Light::new(&coupling, &|cell, others| row(&matrix, cell, others))?,
-        };
         Ok(Self {
-            inverse: preconditioner.build(&matrix)?,
-            matrix,
-            coupling,
-            light,
+            whole: System::new(matrix, coupling, kind)?,
+            kind,
             dt,
             b: right_hand_side(graph, dt_over_density),
             null_space,
             closed_regions,
+            closed,
+            peel: None,
+            diagonal: Vec::new(),
+            rest: None,
         })
+    }
+
+    /// Give cells a least pressure, −∞ for none: there walls let go (see [`crate::solver::peel`]). Closed regions have none.
+    pub fn bounded_by(mut self, lower: Vec<f64>) -> Self {
+        self.diagonal = self.whole.matrix.diagonal();
+        self.peel = Some(Peel::new(lower, self.closed.clone()));
+        self
+    }
+
+    /// The cells that the last solve left at their least pressure: liquid leaves its wall there.
+    pub fn off(&self) -> Vec<usize> {
+        self.peel.as_ref().map_or_else(Vec::new, |p| p.off().collect())
     }
 
     /// Find the pressure for velocities of the bodies before it acts. `p` holds the first guess.
@@ -147,28 +218,72 @@ impl Equation {
         cancel: &Cancel,
     ) -> Result<Projection> {
         let mut b = self.b.clone();
-        self.coupling.rows.add_flow(-1.0, velocities, &mut b);
-        let null_space = self.null_space.as_ref();
-        let params = KrylovParams { tolerance, null_space, ..KrylovParams::default() };
-        let with = WithBodies { base: &self.matrix, coupling: &self.coupling };
-        let inverse = self.inverse.as_mut();
-        let solve = match (velocities.is_empty(), &self.light) {
-            (true, _) => cg(&self.matrix, inverse, &b, p, &params, cancel)?,
-            (false, None) => cg(&with, inverse, &b, p, &params, cancel)?,
-            (false, Some(light)) => {
-                let mut lifted = WithLight { base: inverse, light };
-                cg(&with, &mut lifted, &b, p, &params, cancel)?
+        self.whole.coupling.rows.add_flow(-1.0, velocities, &mut b);
+        let params = KrylovParams { tolerance, ..KrylovParams::default() };
+        let solve = match self.peel.take() {
+            None => self.solve_rest(&[], &b, p, &params, cancel)?,
+            Some(mut peel) => {
+                let solved = peel.solve(self, &b, p, &params, cancel);
+                self.peel = Some(peel);
+                solved?
             }
         };
         solve.require("pressure")?;
-        let refused_inflow = null_space.map_or(0.0, |n| refused(n, &b));
+        let refused_inflow = self.null_space.as_ref().map_or(0.0, |n| refused(n, &b));
         Ok(Projection { solve: Some(solve), closed_regions: self.closed_regions, refused_inflow })
     }
 
     /// The impulses of a pressure on the bodies during the step, Ns and Nms.
     pub fn impulses(&self, p: &[f64]) -> Vec<Six> {
-        let rows = &self.coupling.rows;
+        let rows = &self.whole.coupling.rows;
         (0..rows.bodies()).map(|b| rows.force(b, |cell| p[cell]) * self.dt).collect()
+    }
+}
+
+impl Peelable for Equation {
+    fn diagonal(&self) -> &[f64] {
+        &self.diagonal
+    }
+
+    fn apply(&self, x: &[f64], y: &mut [f64]) {
+        WithBodies { base: &self.whole.matrix, coupling: &self.whole.coupling }.apply(x, y);
+    }
+
+    fn leave_out(&mut self, off: &[u32]) -> Result<()> {
+        self.rest = match off.is_empty() {
+            true => None,
+            false => Some(self.whole.without(off, self.kind)?),
+        };
+        Ok(())
+    }
+
+    fn solve_rest(
+        &mut self,
+        off: &[u32],
+        b: &[f64],
+        x: &mut [f64],
+        params: &KrylovParams,
+        cancel: &Cancel,
+    ) -> Result<SolveInfo> {
+        // Closed regions keep all of their cells, so the null vectors are the same.
+        let params = KrylovParams { null_space: self.null_space.as_ref(), ..*params };
+        let Some(rest) = &mut self.rest else { return self.whole.solve(b, x, &params, cancel) };
+        let mut b = b.to_vec();
+        off.iter().for_each(|&c| b[c as usize] = 0.0);
+        rest.solve(&b, x, &params, cancel)
+    }
+
+    fn solve_bounded(
+        &mut self,
+        b: &[f64],
+        lower: &[f64],
+        x: &mut [f64],
+        params: &KrylovParams,
+        cancel: &Cancel,
+    ) -> Result<BoundInfo> {
+        let System { matrix, inverse, coupling, .. } = &mut self.whole;
+        let with = WithBodies { base: &*matrix, coupling };
+        mprgp(&with, &self.diagonal, inverse.as_mut(), b, lower, x, params, cancel)
     }
 }
 

@@ -46,18 +46,18 @@ pub fn continue_into_solids(
     Ok(())
 }
 
-/// Fill `layers` of the cells inside solids, whose distance is given, each from its own side of the wall: the air behind
-/// a glass must not bend the water in front of it. Linearly where the surface is nearer than `near`.
+/// Fill `layers` of the cells that are not known, inside solids whose distance is given, each from its own side of the wall:
+/// the air behind a glass must not bend the water in front of it. Linearly where the surface is nearer than `near`.
 pub fn continue_from_own_side(
     tiles: &Tiles,
     phi: &mut [f64],
+    known: &[u8],
     solid: &[f64],
     layers: usize,
     near: f64,
     band: f64,
 ) -> Result<()> {
-    let known: Vec<u8> = solid.par_iter().map(|d| (*d >= 0.0) as u8).collect();
-    let reached = extend_into(tiles, phi, &known, layers, near, solid)?;
+    let reached = extend_into(tiles, phi, known, layers, near, solid)?;
     let (volume, layer) = (tiles.volume(), SIDE * SIDE);
     phi.par_iter_mut().enumerate().filter(|(p, _)| known[*p] == 0).for_each(|(p, phi)| {
         let local = p % volume;

@@ -2,6 +2,7 @@
 
 mod fullness;
 mod into_solids;
+mod leaving;
 mod level_set;
 mod particle_level_set;
 mod seeding;

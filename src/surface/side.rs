@@ -90,7 +90,7 @@ impl TiledLevelSet {
     }
 
     /// The direction in which the distance of solids grows at a centre.
-    fn way_out(&self, place: usize) -> Vec3 {
+    pub(super) fn way_out(&self, place: usize) -> Vec3 {
         let (t, l) = (place / self.tiles.volume(), place % self.tiles.volume());
         let cell = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|v| v as i32);
         Vec3::from_fn(|a, _| {

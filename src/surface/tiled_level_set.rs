@@ -76,6 +76,8 @@ pub struct TiledLevelSet {
     /// Distance to solids at cell centres, m, negative inside, and that to those which never move.
     pub solid: Vec<f64>,
     resting: Vec<f64>,
+    /// Marks on centres in solids from which liquid has parted (see [`super::leaving`]); empty if there are none.
+    pub(super) parted: Vec<u8>,
 }
 
 /// A velocity at the centres of cells, by component.
@@ -210,7 +212,16 @@ impl TiledLevelSet {
                 }
             });
         }
-        (self.tiles, self.resting, self.solid) = (tiles, resting, solid);
+        let mut parted = Vec::new();
+        if self.parted.contains(&1) {
+            parted = tiles.field(0);
+            tiles.for_each(&mut parted, |t, part| {
+                if let Some(old) = self.tiles.find_tile(tiles.coords()[t]) {
+                    part.copy_from_slice(&self.parted[old * tiles.volume()..][..tiles.volume()]);
+                }
+            });
+        }
+        (self.tiles, self.resting, self.solid, self.parted) = (tiles, resting, solid, parted);
     }
 
     /// The velocity at the centres of cells in the band; beyond it is continued.
@@ -524,11 +535,12 @@ impl SurfaceTracker for TiledLevelSet {
 
     fn restore(&mut self) -> Result<()> {
         let (band, near) = (self.band(), NEAR * self.h());
-        let known: Vec<u8> = self.solid.par_iter().map(|d| (*d >= 0.0) as u8).collect();
-        continue_from_own_side(&self.tiles, &mut self.phi, &self.solid, LINEAR_LAYERS, near, band)?;
+        let known = self.known();
+        let layers = LINEAR_LAYERS;
+        continue_from_own_side(&self.tiles, &mut self.phi, &known, &self.solid, layers, near, band)?;
         redistance_where(&self.tiles, &mut self.phi, &known, BAND as usize, Order::Second)?;
         // A distance bends away behind the last piece of surface before a wall; still water needs the plane to go on.
-        continue_from_own_side(&self.tiles, &mut self.phi, &self.solid, LINEAR_LAYERS, near, band)
+        continue_from_own_side(&self.tiles, &mut self.phi, &known, &self.solid, layers, near, band)
     }
 
     fn distances(&self, x: &[Vec3]) -> Vec<f64> {

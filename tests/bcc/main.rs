@@ -2,6 +2,7 @@
 
 mod bodies;
 mod lattice;
+mod peel;
 mod pieces;
 mod pressure;
 mod simulator;

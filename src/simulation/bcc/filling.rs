@@ -43,6 +43,7 @@ impl Bcc {
             options,
             octree: domain,
             wishes,
+            peels: solids.walls().any(|w| w.peel),
             now: State::default(),
             next: State::default(),
             carried: Vec::new(),

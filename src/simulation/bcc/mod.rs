@@ -5,7 +5,7 @@
 //! keep volume, and whole velocities at its circumcentres, extended beyond the surface; the ledger of volume.
 //!
 //! ```text
-//!     advect_surface    φ along the old velocity; sources, open sides, volume
+//!     advect_surface    φ along the old velocity, off the walls that peel; sources, open sides, volume
 //!     remesh            a new lattice, unless the old one is still fine all about the surface
 //!     advect_velocity   from the old lattice to the faces of the new one
 //!     apply_forces      u += Δt g·n
@@ -18,6 +18,7 @@
 //! Checked by tests/bcc and `meniscus validate bcc`.
 
 mod filling;
+mod leaving;
 mod mesh;
 mod mixing;
 mod moving;
@@ -107,6 +108,8 @@ struct State {
     /// Velocity at circumcentres and its means.
     values: LatticeValues,
     pressure: Vec<f64>,
+    /// Cells in which the last solve let liquid leave its wall, ascending.
+    off: Vec<u32>,
     /// Shares of the liquids at circumcentres; empty with one liquid.
     mix: Vec<LatticeValues>,
     /// The liquid's distance at circumcentres.
@@ -130,6 +133,8 @@ pub struct Bcc {
     options: BccOptions,
     octree: OctreeDomain,
     wishes: Wishes,
+    /// Whether liquid comes off some wall.
+    peels: bool,
     now: State,
     /// The state being made.
     next: State,
@@ -156,16 +161,17 @@ impl Bcc {
     }
 
     /// Make the velocities of faces keep volume, under a pressure at the surface. `last` says that no other solve
-    /// follows: bodies move with its pressure. Returns also the volume of liquid that each known face stands for, m³.
+    /// follows: bodies move with its pressure. `acting` is the pressure of an earlier one in the step, if any. Returns also the volume of liquid that each known face stands for, m³.
     fn project(
         &mut self,
         step: &Step,
         surface_pressure: &(dyn Fn(&Vec3) -> f64 + Sync),
         last: bool,
+        acting: &[f64],
     ) -> Result<(Projection, Vec<f64>)> {
         let mesh = self.next.mesh()?.clone();
         let lattice = &mesh.lattice;
-        let State { open, velocity, known, pressure, liquid, held, .. } = &mut self.next;
+        let State { open, velocity, known, pressure, liquid, held, off, .. } = &mut self.next;
         let cut = Cut { lattice, open, liquid, velocity };
         let reach = 2.0 * self.octree.root_width;
         let floats = last && !step.bodies.all.is_empty();
@@ -175,6 +181,9 @@ impl Bcc {
             false => step.solids.velocity(x, reach),
         };
         let mut embedded = Embedded::with_held(&cut, held, surface_pressure, solid_velocity)?;
+        if self.peels {
+            embedded = embedded.peel(&cut, acting, |x| step.solids.wall(x, reach).peel);
+        }
         let BccOptions { density, tolerance, .. } = self.options;
         let done = if floats {
             let bodies = step.bodies;
@@ -188,6 +197,7 @@ impl Bcc {
         } else {
             embedded.project(step.dt / density, pressure, tolerance, step.cancel)?
         };
+        off.clone_from(&embedded.off);
         let is_held = |f: usize| held.get(f).copied().unwrap_or(false);
         velocity.iter_mut().enumerate().filter(|(f, _)| !is_held(*f)).for_each(|(_, u)| *u = 0.0);
         embedded.store(velocity);
@@ -214,8 +224,9 @@ impl Bcc {
         let own: Vec<bool> = fitted.iter().map(Option::is_some).collect();
         extend_velocity(lattice, &self.next.velocity, &self.next.known, &mut fitted, EXTENDED);
         let mut at_cells: Vec<Vec3> = fitted.into_iter().map(Option::unwrap_or_default).collect();
+        let holds = |c: usize| wet(c) && self.next.off.binary_search(&(c as u32)).is_err();
         let cut = (&self.next.open[..], &self.next.solid[..]);
-        moving::lead_along_walls(lattice, cut, &own, solids, &mut at_cells);
+        moving::lead_along_walls(lattice, cut, &own, holds, solids, &mut at_cells);
         self.next.values = LatticeValues::new(lattice, &mesh.edges, at_cells)?;
         Ok(())
     }
@@ -265,8 +276,8 @@ impl Liquid for Bcc {
         let Thickness { mut solves, first, flow } = self.thicken(step, &*tense)?;
         // A projection before has the pressure at the surface already.
         let done = match first.is_empty() {
-            true => self.project(step, &*tense, true)?.0,
-            false => self.project(step, &|_| 0.0, true)?.0,
+            true => self.project(step, &*tense, true, &[])?.0,
+            false => self.project(step, &|_| 0.0, true, &first)?.0,
         };
         self.next.pressure.iter_mut().zip(first).for_each(|(p, first)| *p += first);
         solves.extend(done.solve);

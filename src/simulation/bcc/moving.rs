@@ -10,6 +10,7 @@ use crate::math::{Aabb, Vec3, elementary};
 use crate::mesh::bcc::Lattice;
 use crate::simulation::liquid::{Inflow, Step};
 use crate::solver::bcc::{Carrier, held_by};
+use crate::solver::mac::slide;
 use crate::surface::{Carry, SurfaceTracker, TiledLevelSet};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -35,6 +36,9 @@ impl Bcc {
             wanted: &wanted,
         };
         let mut surface = self.now.surface.clone();
+        if self.peels {
+            surface.set.leave_walls(|x, n| self.leaves(mesh, &velocity, step, x, n));
+        }
         surface.advect(&carry)?;
         step.cancel.check()?;
         self.next.surface = surface;
@@ -213,11 +217,13 @@ pub(in crate::simulation) fn moved_out(set: &TiledLevelSet, inflow: &Inflow, ste
 }
 
 /// Liquid in cells on walls slides along them: on the sides of the lattice, and where the velocity of cells inside
-/// solids is only an extension of that outside.
+/// solids is only an extension of that outside. From walls that peel it may also move away, except in cells that a wall
+/// `holds` by its pressure.
 pub(super) fn lead_along_walls(
     lattice: &Lattice,
     (open, solid): (&[f64], &[f64]),
     own: &[bool],
+    holds: impl Fn(usize) -> bool + Sync,
     solids: &Solids,
     velocity: &mut [Vec3],
 ) {
@@ -227,9 +233,14 @@ pub(super) fn lead_along_walls(
     let plain = !solids.any_animated() && solids.walls().all(|w| *w == Wall::default());
     velocity.par_iter_mut().enumerate().for_each(|(c, v)| {
         let at = lattice.circumcentres[c];
-        let on_side = (0..3).filter(|&a| at[a] == 0 || at[a] == last[a]).map(|a| v[a] = 0.0).count() > 0;
-        if on_side && !plain && solids.wall(&lattice.circumcentre(c as u32), reach).stick {
-            *v = Vec3::zeros();
+        let side = |a: usize| f64::from(i8::from(at[a] == 0) - i8::from(at[a] == last[a]));
+        let inwards = Vec3::new(side(0), side(1), side(2));
+        if inwards != Vec3::zeros() {
+            let wall =
+                if plain { Wall::default() } else { solids.wall(&lattice.circumcentre(c as u32), reach) };
+            let comes_off = wall.peel && !holds(c);
+            let kept = |a: usize| inwards[a] == 0.0 || (comes_off && v[a] * inwards[a] > 0.0);
+            *v = Vec3::from_fn(|a, _| if kept(a) && !wall.stick { v[a] } else { 0.0 });
         }
         let closed = || lattice.faces_of(c).iter().any(|&f| open[f as usize] < 1.0);
         if own[c] || *v == Vec3::zeros() || !closed() {
@@ -240,8 +251,6 @@ pub(super) fn lead_along_walls(
         let Some(n) = slope.try_normalize(0.1).filter(|_| d < 0.0) else { return };
         let (moves, wall) =
             if plain { Default::default() } else { (solids.velocity(&x, reach), solids.wall(&x, reach)) };
-        let slip = *v - moves;
-        let slip = slip - n * slip.dot(&n);
-        *v = if wall.stick { moves } else { moves + slip * (1.0 - wall.friction) };
+        *v = slide(v, &n, &moves, &wall);
     });
 }

@@ -23,6 +23,7 @@ impl Bcc {
             known,
             values,
             pressure,
+            off,
             mix,
             volume,
             expected,
@@ -46,6 +47,9 @@ impl Bcc {
         out.i32s("known faces", &known);
         out.vectors("velocity", &values.at_cells);
         out.f64s("pressure", pressure);
+        if self.peels {
+            out.i32s("cells off walls", &off.iter().map(|c| *c as i32).collect::<Vec<_>>());
+        }
         mix.iter().enumerate().for_each(|(g, m)| out.vectors(&format!("shares {g}"), &m.at_cells));
     }
 
@@ -87,6 +91,7 @@ impl Bcc {
         let at_cells = from.expect("velocity", at_cells, cells)?;
         let pressure = from.f64s("pressure")?;
         let pressure = from.expect("pressure", pressure, cells)?;
+        let off = if self.peels { read_off(from, cells)? } else { Vec::new() };
         let mut saved = Vec::new();
         for g in 0..self.now.mix.len() {
             let name = format!("shares {g}");
@@ -109,6 +114,7 @@ impl Bcc {
             held: Vec::new(),
             values,
             pressure,
+            off,
             mix,
             liquid,
             volume,
@@ -118,4 +124,13 @@ impl Bcc {
         };
         Ok(())
     }
+}
+
+/// Cells that were off their walls: numbers of cells, ascending.
+fn read_off(from: &mut Reader, cells: usize) -> Result<Vec<u32>> {
+    let off = from.i32s("cells off walls")?;
+    if off.iter().any(|c| *c < 0 || *c as usize >= cells) || !off.is_sorted() {
+        return Err(Error::invalid("saved state", "a cell off its wall is not one of the lattice"));
+    }
+    Ok(off.into_iter().map(|c| c as u32).collect())
 }

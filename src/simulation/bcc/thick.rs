@@ -52,7 +52,7 @@ impl Bcc {
         let (coupling, width) = (o.coupling, f64::from(o.cube) * o.cell);
         let (together, mut flow) =
             choose(o.flow, options.draft, thickest * step.dt / (o.density * width.powi(2)), CREEPS);
-        let (done, mass) = self.project(step, surface_pressure, false)?;
+        let (done, mass) = self.project(step, surface_pressure, false, &[])?;
         let mesh = self.next.mesh()?.clone();
         let lattice = &mesh.lattice;
         let viscosity = self.tet_viscosity(step.viscosity, &mesh);

@@ -82,7 +82,8 @@ impl Mac {
         let grid = &self.now.grid;
         let (tiles, band) = (&grid.tiles, self.band());
         let mut liquid = grid.liquid.clone();
-        continue_from_own_side(tiles, &mut liquid, &grid.centre, LAYERS, NEAR * tiles.h(), band)?;
+        let known: Vec<u8> = grid.centre.par_iter().map(|d| (*d >= 0.0) as u8).collect();
+        continue_from_own_side(tiles, &mut liquid, &known, &grid.centre, LAYERS, NEAR * tiles.h(), band)?;
         let closing = wall_closing(tiles, &liquid, &grid.centre, overlap);
         if tiles.is_flat() {
             let psi = liquid.par_iter().zip(&closing).map(|(p, c)| p.max(*c)).collect();

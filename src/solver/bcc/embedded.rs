@@ -28,6 +28,10 @@
 //! Cells of which more than o₀ is open keep all of what is squeezed out of them. In the others solids count in proportion
 //! to the open area, so what they ask of it is at most (1/o₀ + 1) times their own speed, however small it is.
 //!
+//! At walls that peel the pressure of cells that touch them has a least value ([`crate::solver::peel`]). A cell touches a wall
+//! if a face of it is closed in part, or if its open faces do not surround it: on the sides of the lattice walls have no
+//! faces of their own, and what is missing to Σ_f w_f n_f = 0 is the wall.
+//!
 //! Faces in a source move as the source says: they are held, and count as solids that move like that. Liquid moves
 //! rigid bodies through [`crate::solver::pressure::Equation`].
 //! Checked in tests/bcc.
@@ -40,7 +44,7 @@ use crate::math::{CHUNK, Vec3};
 use crate::mesh::bcc::{Lattice, NONE};
 use crate::mesh::{AIR, FaceGraph};
 use crate::solver::mac::{Bodies, Carried};
-use crate::solver::pressure::{Equation, Projection, accelerate, project_with};
+use crate::solver::pressure::{Equation, Projection, accelerate};
 use crate::solver::rigid::{RigidRows, Six, SixBySix};
 use crate::solver::rounds::{Missing, agree};
 use rayon::prelude::*;
@@ -51,6 +55,8 @@ const LEAST_THETA: f64 = 1e-12;
 const LEAST_OPEN: f64 = 1e-12;
 /// Walls of a cell of which less than this is open, o₀, squeeze it only in proportion to what is open.
 const SQUEEZED: f64 = 0.1;
+/// Open faces whose area vectors add up to more than this share of their areas do not surround their cell.
+const GAPING: f64 = 1e-9;
 
 /// The share of each face that lies outside solids, from their distance at the vertices.
 pub fn open_shares(lattice: &Lattice, solid: &[f64]) -> Result<Vec<f64>> {
@@ -92,6 +98,10 @@ pub struct Embedded {
     pub faces: Vec<u32>,
     /// Whether a face of the graph leads against the normal of its face in the lattice.
     pub(super) turned: Vec<bool>,
+    /// The least pressure of each cell of the graph, −∞ for none, Pa; empty if no wall peels.
+    lower: Vec<f64>,
+    /// Cells of the lattice where the last projection let liquid leave its wall, ascending.
+    pub off: Vec<u32>,
 }
 
 /// Bodies in the liquid of a lattice: see [`super::body_rows`] and [`super::missing_lift`].
@@ -148,7 +158,8 @@ impl Embedded {
         let (cells, unknown) = liquid_cells(cut, held);
         let squeezed: Vec<f64> = cells.par_iter().map(|&c| squeezed(cut, c as usize)).collect();
         let graph = FaceGraph::with_cells(cells.len());
-        let mut embedded = Self { graph, cells, faces: Vec::new(), turned: Vec::new() };
+        let mut embedded =
+            Self { graph, cells, faces: Vec::new(), turned: Vec::new(), lower: Vec::new(), off: Vec::new() };
         let count = cut.open.len();
         let gather = |chunk: usize| {
             let mut part = Part::default();
@@ -169,6 +180,19 @@ impl Embedded {
         part.outflow.iter().for_each(|&(cell, flux)| self.graph.solid_outflow[cell as usize] += flux);
     }
 
+    /// Let liquid come off the walls that peel, told at circumcentres. `acting` is the pressure of an earlier projection in
+    /// the same step, Pa, over the cells of the lattice: walls bound the sum. Nothing acts if it is empty.
+    pub fn peel(mut self, cut: &Cut, acting: &[f64], peels: impl Fn(&Vec3) -> bool + Sync) -> Self {
+        let lower = |&cell: &u32| match touches_wall(cut.lattice, cut.open, cell)
+            && peels(&cut.lattice.circumcentre(cell))
+        {
+            true => -acting.get(cell as usize).copied().unwrap_or(0.0),
+            false => f64::NEG_INFINITY,
+        };
+        self.lower = self.cells.par_iter().map(lower).collect();
+        self
+    }
+
     /// Make the velocities balance; `pressure` holds a first guess for each cell of the lattice and receives
     /// the result in the liquid, zero elsewhere.
     pub fn project(
@@ -182,11 +206,16 @@ impl Embedded {
             let message = format!("{} numbers are fewer than the lattice has cells", pressure.len());
             return Err(Error::invalid("pressure", message));
         }
+        self.graph.check()?;
         let mut p: Vec<f64> = self.cells.iter().map(|&c| pressure[c as usize]).collect();
-        let kind = PreconditionerKind::Amg;
-        let done = project_with(&mut self.graph, dt_over_density, &mut p, tolerance, kind, cancel)?;
-        pressure.fill(0.0);
-        self.cells.iter().zip(p).for_each(|(&c, p)| pressure[c as usize] = p);
+        let mut done = Projection::default();
+        if let Some(mut equation) =
+            self.equation(dt_over_density, 0.0, &RigidRows::new(0, Vec::new()), &[])?
+        {
+            done = equation.solve(&[], &mut p, tolerance, cancel)?;
+            self.note_off(&equation);
+        }
+        self.accept(dt_over_density, p, pressure);
         Ok(done)
     }
 
@@ -205,10 +234,7 @@ impl Embedded {
         let scale = dt / density;
         let mut p: Vec<f64> = self.cells.iter().map(|&c| pressure[c as usize]).collect();
         let inverse_mass: Vec<SixBySix> = bodies.all.iter().map(|b| b.body.inverse_mass).collect();
-        let mut equation = match p.len() {
-            0 => None,
-            _ => Some(Equation::new(&self.graph, scale, dt, rows, &inverse_mass, PreconditionerKind::Amg)?),
-        };
+        let mut equation = self.equation(scale, dt, rows, &inverse_mass)?;
         let (mut rounds, mut iterations) = (Vec::new(), 0);
         let (carried, best) = agree(bodies, missing, (dt, density), |velocities| {
             let Some(equation) = &mut equation else { return Ok(vec![Six::zeros(); velocities.len()]) };
@@ -222,10 +248,36 @@ impl Embedded {
             (done, p) = rounds.swap_remove(best);
         }
         done.solve.iter_mut().for_each(|s| s.iterations = iterations);
-        accelerate(&mut self.graph, scale, &p);
+        equation.iter().for_each(|e| self.note_off(e));
+        self.accept(scale, p, pressure);
+        Ok((done, carried))
+    }
+
+    /// The equation of the pressure with its bounds; none without liquid.
+    fn equation(
+        &self,
+        dt_over_density: f64,
+        dt: f64,
+        rows: &RigidRows,
+        inverse_mass: &[SixBySix],
+    ) -> Result<Option<Equation>> {
+        if self.cells.is_empty() {
+            return Ok(None);
+        }
+        let kind = PreconditionerKind::Amg;
+        let equation = Equation::new(&self.graph, dt_over_density, dt, rows, inverse_mass, kind)?;
+        Ok(Some(if self.lower.is_empty() { equation } else { equation.bounded_by(self.lower.clone()) }))
+    }
+
+    fn note_off(&mut self, equation: &Equation) {
+        self.off = equation.off().into_iter().map(|i| self.cells[i]).collect();
+    }
+
+    /// Let a pressure of the graph act, and write it to the cells of the lattice.
+    fn accept(&mut self, dt_over_density: f64, p: Vec<f64>, pressure: &mut [f64]) {
+        accelerate(&mut self.graph, dt_over_density, &p);
         pressure.fill(0.0);
         self.cells.iter().zip(p).for_each(|(&c, p)| pressure[c as usize] = p);
-        Ok((done, carried))
     }
 
     /// Write the velocities of the known faces back, along the normals of the lattice.
@@ -313,6 +365,20 @@ fn squeezed(cut: &Cut, cell: usize) -> f64 {
         (open, all) = (open + cut.open[f as usize] * area, all + area);
     }
     if open < SQUEEZED * all { open / (SQUEEZED * all) } else { 1.0 }
+}
+
+/// Whether a wall closes a part of a cell, given the open share of each face.
+pub fn touches_wall(lattice: &Lattice, open: &[f64], cell: u32) -> bool {
+    let (mut sum, mut all) = (Vec3::zeros(), 0.0);
+    for &f in lattice.faces_of(cell as usize) {
+        let (f, area) = (f as usize, lattice.area_vector(f as usize));
+        if open[f] < 1.0 {
+            return true;
+        }
+        sum += if lattice.faces.cells[f][0] == cell { area } else { -area };
+        all += area.norm();
+    }
+    sum.norm() > GAPING * all
 }
 
 /// The cells that carry an unknown, and the unknown of each cell or [`NONE`].

@@ -35,4 +35,4 @@ pub use transfer::{Transfer, grid_to_particles, particles_to_grid};
 pub use viscosity::{
     Diffused, Face, Held, NEGLIGIBLE, ViscosityOptions, ViscousSolve, ViscousSystem, diffuse,
 };
-pub use walls::constrain;
+pub use walls::{constrain, slide};

@@ -23,7 +23,7 @@
 use super::bodies::{self, Bodies, Carried};
 use super::grid::{MacGrid, each_cell};
 use super::multigrid::{Multigrid, PressureSolve};
-use super::peel::{self, Peel};
+use super::peel::{self, OnGrid, Peel};
 use super::stencil::Stencil;
 use crate::cancel::Cancel;
 use crate::error::Result;
@@ -131,17 +131,18 @@ pub fn project_with_bodies(
         part.par_iter_mut().for_each(|p| *p *= per_pascal);
         part
     });
-    let mut peel = Peel::new(grid, &wet, &stencil, solids, acting.as_deref(), multigrid);
+    let mut peel = peel::bounds(grid, &wet, &stencil, solids, acting.as_deref(), multigrid);
     let (solve, carried) = if bodies.all.is_empty() {
         let peel = peel.as_mut();
-        let solve = peel::solve(multigrid, &wet.tiles, &stencil, None, peel, &rhs, &mut pi, &params, cancel)?;
+        let equation = OnGrid::new(multigrid, &wet.tiles, &stencil, None);
+        let solve = peel::solve(equation, peel, &rhs, &mut pi, &params, cancel)?;
         (solve, Vec::new())
     } else {
         let system = System { grid, wet: &wet, stencil: &stencil, solids, bodies, options };
         system.solve(&rhs, &mut pi, multigrid, peel.as_mut(), &params, cancel)?
     };
     solve.info.require("pressure")?;
-    let off = peel.as_ref().map_or(Vec::new(), |p| p.off(&wet));
+    let off = peel.as_ref().map_or(Vec::new(), |p| peel::off(p, &wet));
     let MacGrid { tiles, liquid, open, velocity, pressure, .. } = &mut *grid;
     let faces = Faces { tiles, liquid, open };
     wet.scatter(&pi, pressure);
@@ -154,7 +155,7 @@ pub fn project_with_bodies(
         let params = KrylovParams { tolerance: SPREAD_TOLERANCE, ..params };
         pi.fill(0.0);
         if let Some(peel) = &mut peel {
-            peel.restore(&wet.tiles, &stencil, multigrid)?;
+            peel.restore(&mut OnGrid::new(multigrid, &wet.tiles, &stencil, None))?;
         }
         multigrid.solve(&wet.tiles, &stencil, &rhs, &mut pi, &params, cancel)?;
         let mut psi = tiles.field(0.0);
@@ -216,8 +217,8 @@ impl System<'_> {
         let (carried, best) = agree(bodies, &missing, (dt, rho), |velocities| {
             let mut b = rhs.to_vec();
             coupling.rows.add_flow(-1.0, velocities, &mut b);
-            let (coupled, peel) = (Some(&coupling), peel.as_deref_mut());
-            let solve = peel::solve(multigrid, &wet.tiles, stencil, coupled, peel, &b, pi, params, cancel)?;
+            let equation = OnGrid::new(multigrid, &wet.tiles, stencil, Some(&coupling));
+            let solve = peel::solve(equation, peel.as_deref_mut(), &b, pi, params, cancel)?;
             solve.info.require("pressure")?;
             iterations += solve.info.iterations;
             rounds.push((solve, pi.to_vec()));

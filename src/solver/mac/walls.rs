@@ -66,7 +66,7 @@ fn at_wall(u: &Vec3, g: &Vec3, solid: &Patch, solids: Option<&Solids>, x: Vec3, 
 }
 
 /// The velocity that liquid may have beside a wall with normal n that moves at v.
-pub(super) fn slide(u: &Vec3, n: &Vec3, v: &Vec3, wall: &Wall) -> Vec3 {
+pub fn slide(u: &Vec3, n: &Vec3, v: &Vec3, wall: &Wall) -> Vec3 {
     if wall.stick {
         return *v;
     }
