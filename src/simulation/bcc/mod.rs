@@ -42,7 +42,7 @@ use crate::math::{Aabb, Vec3};
 use crate::mesh::bcc::OctreeDomain;
 use crate::solver::bcc::{
     Afloat, Coupling, Cut, Embedded, LatticeValues, LatticeVelocity, body_rows, extend_velocity, fit_cells,
-    missing_lift,
+    fit_leaving, missing_lift,
 };
 use crate::solver::mac::Carried;
 use crate::solver::pressure::Projection;
@@ -215,7 +215,11 @@ impl Bcc {
     fn reconstruct(&mut self, solids: &Solids) -> Result<()> {
         let mesh = self.next.mesh()?.clone();
         let lattice = &mesh.lattice;
-        let mut fitted = fit_cells(lattice, &self.next.velocity, &self.next.known)?;
+        let State { open, velocity, known, off, .. } = &self.next;
+        let mut fitted = fit_cells(lattice, velocity, known)?;
+        for &c in off {
+            fitted[c as usize] = fit_leaving(lattice, open, velocity, known, c).or(fitted[c as usize]);
+        }
         let wet = |c: usize| self.next.liquid[c] < 0.0;
         self.next.fastest = fastest(&fitted, wet);
         if !self.next.fastest.is_finite() {

@@ -28,6 +28,11 @@
 //! extended constant as before. What the surface reads lies within [`LINEAR`] layers of the first cell that is extended; beyond,
 //! G is left out, and nothing becomes [`MOST_FASTER`] times as fast as the fastest that is known.
 //!
+//! Where liquid leaves its wall ([`crate::solver::peel`]) a cell expands, and what enters is air between liquid and wall. There the
+//! wall is a face like any other, with the velocity that closes the balance: of the open faces, of areas w_f, the area
+//! S = Σ ± w_f n_f and the outflow F = Σ ± w_f u_f are missing, so that liquid moves off the wall at F/|S| along S/|S|.
+//! Without this row a film that is stretched while it leaves would not become thinner.
+//!
 //! What is left is of first order but small, kw/20 in a wave: a cell beyond the surface takes the velocities of its known
 //! faces for those at its circumcentre, a part of a cell above them.
 
@@ -232,6 +237,34 @@ fn fit(lattice: &Lattice, velocity: &[f64], known: &[bool], cell: usize) -> Opti
     let inverse = fitting(lattice, known, cell)?;
     let faces = lattice.faces_of(cell).iter().map(|&f| f as usize).filter(|&f| known[f]);
     Some(inverse * faces.fold(Vec3::zeros(), |sum, f| sum + lattice.area_vector(f) * velocity[f]))
+}
+
+/// The vector that fits a cell in which liquid leaves its wall: its known faces, of which shares are open, and the wall.
+pub fn fit_leaving(
+    lattice: &Lattice,
+    open: &[f64],
+    velocity: &[f64],
+    known: &[bool],
+    cell: u32,
+) -> Option<Vec3> {
+    let (moment, total) = lattice.face_moment(cell as usize, |f| known[f]);
+    let (mut sum, mut missing, mut outflow) = (Vec3::zeros(), Vec3::zeros(), 0.0);
+    for f in lattice.faces_of(cell as usize).iter().map(|&f| f as usize).filter(|&f| known[f]) {
+        let area = lattice.area_vector(f);
+        let out = if lattice.faces.cells[f][0] == cell { open[f] } else { -open[f] };
+        sum += area * velocity[f];
+        missing += area * out;
+        outflow += area.norm() * velocity[f] * out;
+    }
+    let wall = missing.norm();
+    if wall <= PARALLEL * total {
+        return None;
+    }
+    let moment = moment + missing * missing.transpose() / wall;
+    if moment.determinant() <= LEAST_DETERMINANT * ((total + wall) / 3.0).powi(3) {
+        return None;
+    }
+    Some(moment.try_inverse()? * (sum + missing * (outflow / wall)))
 }
 
 /// The matrix that makes the vector of a cell from Σ A n u over its known faces, if they span space.
