@@ -1,5 +1,6 @@
 //! Trackers of the liquid surface.
 
+mod bending;
 mod fullness;
 mod into_solids;
 mod leaving;

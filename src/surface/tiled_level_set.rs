@@ -22,18 +22,10 @@
 //! surface are carried; all others follow when φ is made a distance again ([`crate::grid::redistance`]), which
 //! leaves planes alone to round-off. In solids φ is continued linearly, so that still water is level up to its walls.
 //!
-//! Volume is the sum over cells of the exact share of max(φ, −solid) < 0, where φ is the plane through the cell that fits
-//! its surface in the mean: with g the slope between its neighbours,
-//!
-//! ```text
-//!     φ(x) ≈ φ₀ + g·(x − x₀) + h²/24 ∇²φ          the mean of ½ xᵀHx over a cell is h²/24 ∇²φ
-//! ```
-//!
-//! Corners that are means of the centres round them would move every convex surface inwards, by h²/8 ∇²φ, and would not see a
-//! sheet one cell thick at all. Solids are cut by the plane through the centre of the cell: where two walls of a vessel meet, means
-//! would close a third of every cell along their edge.
+//! Volume is the sum over cells of the exact share of max(φ, −solid) < 0, see [`super::bending`].
 //! Checked by the notched disk and the ball in a vortex of [`super::ParticleLevelSet`], and by still water in tests/bcc.
 
+use super::bending::{plane, straightened, tangent};
 use super::into_solids::{continue_from_own_side, continue_into_solids, is_free};
 use super::side::ROUND;
 use super::tracker::{Carry, SurfaceTracker};
@@ -564,44 +556,10 @@ impl SurfaceTracker for TiledLevelSet {
     }
 
     fn triangulate(&self, overlap: f64) -> Result<TriMesh> {
-        let mut phi = self.phi.clone();
+        let mut phi = straightened(&self.tiles, &self.phi, self.band());
         close_in_walls(&self.tiles, &mut phi, &self.solid, overlap);
         Ok(contour(&self.tiles, &phi)?.mesh)
     }
-}
-
-/// Values at the corners of a cell of the plane through its centre.
-fn tangent(halo: &Halo, l: usize) -> [f64; 8] {
-    let (own, sides) = beside(halo, l);
-    at_corners(own, &sides)
-}
-
-/// Values at the corners of a cell of the plane that fits the surface in it in the mean.
-fn plane(halo: &Halo, l: usize, h: f64) -> [f64; 8] {
-    let (own, sides) = beside(halo, l);
-    let bend: f64 = sides.iter().map(|[low, high]| low - 2.0 * own + high).sum();
-    // What bends more than a ball of two cells is an edge, which no plane fits.
-    at_corners(own + bend.clamp(-h, h) / 24.0, &sides)
-}
-
-/// The value of a cell, and those below and above along each axis.
-fn beside(halo: &Halo, l: usize) -> (f64, [[f64; 2]; 3]) {
-    let at = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|x| x as isize);
-    let own = halo.get(at[0], at[1], at[2]);
-    let beside = |a: usize, by: isize| {
-        let mut c = at;
-        c[a] += by;
-        halo.get(c[0], c[1], c[2])
-    };
-    (own, std::array::from_fn(|a| [beside(a, -1), beside(a, 1)]))
-}
-
-/// The corners of a plane with this value in the middle of a cell and the slope between what is beside it.
-fn at_corners(middle: f64, sides: &[[f64; 2]; 3]) -> [f64; 8] {
-    let half: [f64; 3] = std::array::from_fn(|a| 0.25 * (sides[a][1] - sides[a][0]));
-    std::array::from_fn(|c| {
-        middle + (0..3).map(|a| if c >> a & 1 == 1 { half[a] } else { -half[a] }).sum::<f64>()
-    })
 }
 
 /// Cubic interpolation in each direction, kept within the eight values round the point.

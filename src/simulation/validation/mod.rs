@@ -7,6 +7,7 @@
 //! `meniscus validate` prints the figures; tests/validate.rs holds the short forms.
 
 mod basin;
+mod coil;
 mod convergence;
 mod dam;
 mod drop;
@@ -18,6 +19,7 @@ mod poisson;
 mod pour;
 mod splash;
 pub mod stokes;
+mod thread;
 mod tracking;
 
 use super::{Settings, Simulation};
@@ -110,7 +112,7 @@ const MAC: [(&str, Case); 10] = [
 ];
 
 /// The cases of the simulator `bcc`.
-const BCC: [(&str, Case); 8] = [
+const BCC: [(&str, Case); 9] = [
     ("convergence", convergence::convergence),
     ("still-tilted", lattice::still_tilted),
     ("still-ball", lattice::still_ball),
@@ -119,6 +121,7 @@ const BCC: [(&str, Case); 8] = [
     ("dam-break", lattice::dam_break),
     ("notched-disk", tracking::notched_disk),
     ("vortex-ball", tracking::ball_in_a_vortex),
+    ("coil", coil::coil),
 ];
 
 /// The cases of thick liquid on the grid.

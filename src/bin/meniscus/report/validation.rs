@@ -126,6 +126,12 @@ fn about(simulator: &str, case: &str) -> Option<&'static str> {
             "Exact: 30 ml are poured in two seconds at an even rate onto a plate that honey sticks to.",
         );
     }
+    if (simulator, case) == ("bcc", "coil") {
+        return Some(
+            "Theory: how fast a slender thread coils that resists drawing, bending and twisting, solved for the fall from nozzle to \
+             pile [Rib04].",
+        );
+    }
     Some(match case {
         "couette" => {
             "Exact: u = r((½/r)² − 1)/3 between a cylinder that turns and one at rest. Gates: the mean errors of a \
