@@ -206,9 +206,9 @@ impl Level {
     fn relax(&mut self, colour: usize, rim: bool) {
         let (from, to) = (self.rows.places.start[colour], self.rows.places.start[colour + 1]);
         let Self { rows, inverse, rim: along, x, b, r, .. } = self;
-        let all = [0..CHUNK];
+        let all = 0..CHUNK;
         let parts = |chunk: usize, length: usize| {
-            let parts: &[Range<usize>] = if rim { &along[colour][chunk] } else { &all };
+            let parts: &[Range<usize>] = if rim { &along[colour][chunk] } else { std::slice::from_ref(&all) };
             parts.iter().map(move |p| p.start..p.end.min(length))
         };
         r[from..to].par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, r)| {
