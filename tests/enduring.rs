@@ -228,11 +228,12 @@ fn damaged_colliders_are_lived_with_or_named() {
 
 /// Memory after many steps is that after some, to a hundredth, in a tank that sways and under a dam that falls.
 /// MENISCUS_STEPS says how many; in the few hundred of the short form the allocator still takes from the system what it
-/// keeps for later, so what the process holds is judged in the long form only.
+/// keeps for later, so what the process holds is judged in the long form only. Some is enough for the dam to have been at all its
+/// walls: each tile that meets one keeps 13 kB for its couplings, more than a hundredth of what so small a tank holds.
 #[test]
 fn many_steps_hold_no_more_than_some() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
-    let steps: u32 = std::env::var("MENISCUS_STEPS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let steps: u32 = std::env::var("MENISCUS_STEPS").ok().and_then(|n| n.parse().ok()).unwrap_or(800);
     let long = steps >= 5000;
     for (name, water) in [
         ("tank", r#"{"min": [0, 0, 0], "max": [0.4, 0.1, 0.2]}}, "velocity": [0.05, 0, 0]}"#),
@@ -246,7 +247,7 @@ fn many_steps_hold_no_more_than_some() {
         let (mut done, mut some) = (0, None);
         while done < steps {
             done += simulation.advance_frame(&mut |_| false).unwrap().substeps;
-            if done >= steps / 10 && some.is_none() {
+            if done >= (steps / 10).max(400) && some.is_none() {
                 some = Some((done, HELD.load(Relaxed), resident()));
             }
         }

@@ -11,7 +11,8 @@
 //! sheet one cell thick at all. Solids are cut by the plane through the centre of the cell: where two walls of a vessel meet, means
 //! would close a third of every cell along their edge.
 //! The surface for pictures is straight between cell centres, where a distance bends: an interpolant exceeds it by h²/12 ∇²φ in the
-//! mean, so that a thread of four cells in radius would be drawn with 1 % too little. So much is taken off φ before.
+//! mean, so that a thread of four cells in radius would be drawn with 1 % too little. So much is taken off φ before, but for cells
+//! beside solids: in these φ is continued and not known, and so is how it bends.
 
 use crate::grid::{Halo, SIDE, Tiles};
 use rayon::prelude::*;
@@ -19,16 +20,18 @@ use rayon::prelude::*;
 /// The surface for pictures lies between cells that are at most this many cells away from it.
 const NEAR: f64 = 2.0;
 
-/// The values whose linear interpolant vanishes, in the mean, where a distance does; `band` stands where no tile is.
-pub fn straightened(tiles: &Tiles, phi: &[f64], band: f64) -> Vec<f64> {
-    let (h, near) = (tiles.h(), NEAR * tiles.h());
+/// The values whose linear interpolant vanishes, in the mean, where a distance does, given the distance of solids; `band` stands
+/// where no tile is.
+pub fn straightened(tiles: &Tiles, phi: &[f64], solid: &[f64], band: f64) -> Vec<f64> {
+    let (h, near, v) = (tiles.h(), NEAR * tiles.h(), tiles.volume());
     let mut straight = phi.to_vec();
-    straight.par_chunks_mut(tiles.volume()).enumerate().for_each_init(Halo::default, |halo, (t, part)| {
+    straight.par_chunks_mut(v).enumerate().for_each_init(Halo::default, |halo, (t, part)| {
         if part.iter().all(|d| d.abs() > near) {
             return;
         }
         tiles.load_halo(phi, t, band, halo);
-        for (l, d) in part.iter_mut().enumerate().filter(|(_, d)| d.abs() <= near) {
+        let counts = |(l, d): &(usize, &mut f64)| d.abs() <= near && solid[t * v + l] >= h;
+        for (l, d) in part.iter_mut().enumerate().filter(counts) {
             let (own, sides) = beside(halo, l);
             *d -= bend(own, &sides, h) / 12.0;
         }

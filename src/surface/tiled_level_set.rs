@@ -556,7 +556,7 @@ impl SurfaceTracker for TiledLevelSet {
     }
 
     fn triangulate(&self, overlap: f64) -> Result<TriMesh> {
-        let mut phi = straightened(&self.tiles, &self.phi, self.band());
+        let mut phi = straightened(&self.tiles, &self.phi, &self.solid, self.band());
         close_in_walls(&self.tiles, &mut phi, &self.solid, overlap);
         Ok(contour(&self.tiles, &phi)?.mesh)
     }

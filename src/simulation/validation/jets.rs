@@ -1,21 +1,17 @@
 //! Jets of thick liquid that buckle, and those that do not.
 //!
-//! **Jets.** A jet that meets a plate from a height of H folds if it is plane and its Reynolds number ρDU/μ is below .56 and H/D above
+//! A jet that meets a plate from a height of H folds if it is plane and its Reynolds number ρDU/μ is below .56 and H/D above
 //! 10; it coils if it is round and these are below 1.2 and above 7.2 [CM81] [Cru88]. Otherwise it spreads evenly. Told by
 //! how fast the foot of the jet sways: the mean velocity across the jet, in shares of that at the inlet, of what is on its way from
 //! the jet into the pile, root mean square over the second half of the time. A straight jet keeps its middle; one that folds throws
 //! its foot to and fro at a good part of its speed. How far it goes aside tells less: folds are as wide as the jet, which is drawn out.
-//!
-//! **Coil.** Honey through a nozzle of 8 mm falls 9 cm and turns steadily. Where its weight and its stiffness balance, it
-//! does so at Ω = (g Q³/(ν a⁸))^¼ up to a factor of order one, with Q the rate and a the radius of the thread above the coil
-//! [Rib04].
 
 use super::measure::Series;
-use super::{Effort, Figure, GRAVITY, advance, simulation};
+use super::{Effort, Figure, advance, simulation};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::geometry::TriMesh;
-use crate::math::{Vec3, elementary};
+use crate::math::Vec3;
 use crate::simulation::Simulation;
 use serde_json::{Value, json};
 
@@ -69,8 +65,8 @@ impl Jet {
         let mut sim = simulation(self.scene(cells), &TriMesh::default())?;
         let mut sways: Series = Vec::new();
         advance(&mut sim, (24.0 * SECONDS) as usize, cancel, |sim, time| {
-            if let Some(foot) = Foot::of(sim, self.width, self.height) {
-                sways.push((time, foot.velocity.x.hypot(foot.velocity.z) / SPEED));
+            if let Some(v) = foot(sim, self.width, self.height) {
+                sways.push((time, v.x.hypot(v.z) / SPEED));
             }
         })?;
         let late: Vec<f64> = sways.iter().filter(|s| s.0 > 0.5 * SECONDS).map(|s| s.1 * s.1).collect();
@@ -84,38 +80,26 @@ impl Jet {
     }
 }
 
-/// Where a jet becomes a pile.
-struct Foot {
-    /// Mean velocity of what is there, m/s.
-    velocity: Vec3,
-    /// Section of the jet above it, m².
-    section: f64,
-}
-
-impl Foot {
-    /// The foot of a jet of some width that comes from some height; None as long as there is none.
-    fn of(sim: &Simulation, width: f64, height: f64) -> Option<Self> {
-        let (p, layer) = (sim.particles(), width / LAYERS);
-        // Volume and momentum of layers from the plate up to near the inlet.
-        let mut sums = vec![(0.0, Vec3::zeros()); (0.9 * height / layer) as usize];
-        for ((x, v), volume) in p.position.iter().zip(&p.velocity).zip(&p.volume) {
-            if let Some(sum) = sums.get_mut((x.y.max(0.0) / layer) as usize) {
-                *sum = (sum.0 + f64::from(*volume), sum.1 + v * f64::from(*volume));
-            }
+/// Mean velocity of what is where a jet of some width, from some height, becomes a pile, m/s; None as long as there is none.
+fn foot(sim: &Simulation, width: f64, height: f64) -> Option<Vec3> {
+    let (p, layer) = (sim.particles(), width / LAYERS);
+    // Volume and momentum of layers from the plate up to near the inlet.
+    let mut sums = vec![(0.0, Vec3::zeros()); (0.9 * height / layer) as usize];
+    for ((x, v), volume) in p.position.iter().zip(&p.velocity).zip(&p.volume) {
+        if let Some(sum) = sums.get_mut((x.y.max(0.0) / layer) as usize) {
+            *sum = (sum.0 + f64::from(*volume), sum.1 + v * f64::from(*volume));
         }
-        let whole = 0.5 * sums.iter().rev().take(2).map(|s| s.0).sum::<f64>();
-        let of_jet = |s: &(f64, Vec3)| s.0 > 0.0 && s.0 < PILED * whole;
-        let low = sums.len() - sums.iter().rev().take_while(|s| of_jet(s)).count();
-        let [pile, jet] = [low.saturating_sub(FOOT[0])..low, low..(low + FOOT[1]).min(sums.len())];
-        if sums[..low].iter().all(|s| s.0 == 0.0) || jet.is_empty() {
-            return None;
-        }
-        let of = |range: std::ops::Range<usize>| {
-            sums[range].iter().fold((0.0, Vec3::zeros()), |m, s| (m.0 + s.0, m.1 + s.1))
-        };
-        let (volume, momentum) = of(pile.start..jet.end);
-        Some(Self { velocity: momentum / volume, section: of(jet.clone()).0 / (jet.len() as f64 * layer) })
     }
+    let whole = 0.5 * sums.iter().rev().take(2).map(|s| s.0).sum::<f64>();
+    let of_jet = |s: &(f64, Vec3)| s.0 > 0.0 && s.0 < PILED * whole;
+    let low = sums.len() - sums.iter().rev().take_while(|s| of_jet(s)).count();
+    let [pile, jet] = [low.saturating_sub(FOOT[0])..low, low..(low + FOOT[1]).min(sums.len())];
+    if sums[..low].iter().all(|s| s.0 == 0.0) || jet.is_empty() {
+        return None;
+    }
+    let foot = &sums[pile.start..jet.end];
+    let (volume, momentum) = foot.iter().fold((0.0, Vec3::zeros()), |m, s| (m.0 + s.0, m.1 + s.1));
+    Some(momentum / volume)
 }
 
 /// Round and plane jets on both sides of the onset of buckling.
@@ -145,60 +129,4 @@ pub fn jets(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
         (false, _) => effort.pick(12.0, 8.0),
     };
     all.iter().map(|jet| jet.run(cells(jet), cancel)).collect()
-}
-
-/// A thread of honey that coils.
-pub fn coil(effort: Effort, cancel: &Cancel) -> Result<Vec<Figure>> {
-    let (cell, fps, seconds) = (effort.pick(0.00133, 0.002), 96.0, 1.0);
-    let (radius, speed, height, viscosity, density) = (0.004, 0.1, 0.09, 10.0, 1420.0);
-    let scene = json!({"meniscus": 1, "frames": [1, 1 + (fps * seconds) as i64], "fps": fps, "resolution": {"cell": cell},
-        "domain": {"min": [-0.032, 0, -0.032], "max": [0.032, height + 0.006, 0.032], "wall": "stick",
-            "sides": {"y_max": "open", "x_min": "open", "x_max": "open", "z_min": "open", "z_max": "open"}},
-        "liquids": [{"density": density, "viscosity": viscosity}],
-        "emitters": [{"shape": {"cylinder": {"from": [0, height, 0], "to": [0, height + 0.006, 0], "radius": radius}},
-            "velocity": [0, -speed, 0]}],
-        "simulator": {"transfer": "apic"}});
-    let mut sim = simulation(scene, &TriMesh::default())?;
-    let mut given: Series = Vec::new();
-    let (mut turned, mut sections, mut last): (Series, Series, Option<f64>) = (Vec::new(), Vec::new(), None);
-    advance(&mut sim, (fps * seconds) as usize, cancel, |sim, time| {
-        let Some(Foot { velocity, section }) = Foot::of(sim, 2.0 * radius, height) else { return };
-        let angle = elementary::atan2(velocity.z, velocity.x);
-        let before = turned.last().map_or(0.0, |t| t.1);
-        let tau = 2.0 * std::f64::consts::PI;
-        let by = last.map_or(0.0, |a| angle - a - ((angle - a) / tau).round() * tau);
-        turned.push((time, before + by));
-        sections.push((time, section));
-        given.push((time, 1e-3 * sim.report().litres_expected));
-        last = Some(angle);
-    })?;
-    // It has begun to turn before half of the time is over, and the pile is still low at its end; what is between is looked at in
-    // two parts.
-    let from = |share: f64| turned.iter().position(|t| t.0 >= share * seconds).unwrap_or(0);
-    let [begin, middle, end] = [from(0.45), from(0.725), turned.len().saturating_sub(1)];
-    if begin >= middle || middle >= end {
-        return Ok(vec![Figure::new("coil-steady", f64::NAN, 1.0, 0.25)]);
-    }
-    let slope =
-        |series: &Series, a: usize, b: usize| (series[b].1 - series[a].1) / (series[b].0 - series[a].0);
-    let [early, late] = [slope(&turned, begin, middle), slope(&turned, middle, end)];
-    let pi = std::f64::consts::PI;
-    let rest = &sections[begin..];
-    let section = rest.iter().map(|s| s.1).sum::<f64>() / rest.len() as f64;
-    // What the nozzle gives: the weight of the thread draws more out of it than its speed says.
-    let flow = slope(&given, begin, end);
-    let (thread, nu) = ((section / pi).sqrt(), viscosity / density);
-    let known = (GRAVITY * flow.powi(3) / (nu * thread.powi(8))).sqrt().sqrt();
-    let turning = slope(&turned, begin, end).abs();
-    let (axes, start, stop) = (["time, s", "angle turned, rad"], turned[begin], turned[end].0);
-    let line = vec![start, (stop, start.1 + known.copysign(early + late) * (stop - start.0))];
-    Ok(vec![
-        Figure::new("coil-steady", late / early, 1.0, 0.25).with_curve(axes, turned, line),
-        Figure::new(
-            "coil-turns-a-second",
-            turning / (2.0 * pi),
-            known / (2.0 * pi),
-            0.5 * known / (2.0 * pi),
-        ),
-    ])
 }

@@ -121,7 +121,7 @@ const BCC: [(&str, Case); 9] = [
     ("dam-break", lattice::dam_break),
     ("notched-disk", tracking::notched_disk),
     ("vortex-ball", tracking::ball_in_a_vortex),
-    ("coil", coil::coil),
+    ("coil", coil::icing),
 ];
 
 /// The cases of thick liquid on the grid.
@@ -132,7 +132,7 @@ const HONEY: [(&str, Case); 7] = [
     ("pour", honey::pour),
     ("spinning-drop", honey::spinning_drop),
     ("jets", jets::jets),
-    ("coil", jets::coil),
+    ("coil", coil::honey),
 ];
 
 /// The cases of a simulator.

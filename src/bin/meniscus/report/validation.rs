@@ -126,12 +126,6 @@ fn about(simulator: &str, case: &str) -> Option<&'static str> {
             "Exact: 30 ml are poured in two seconds at an even rate onto a plate that honey sticks to.",
         );
     }
-    if (simulator, case) == ("bcc", "coil") {
-        return Some(
-            "Theory: how fast a slender thread coils that resists drawing, bending and twisting, solved for the fall from nozzle to \
-             pile [Rib04].",
-        );
-    }
     Some(match case {
         "couette" => {
             "Exact: u = r((½/r)² − 1)/3 between a cylinder that turns and one at rest. Gates: the mean errors of a \
@@ -150,7 +144,8 @@ fn about(simulator: &str, case: &str) -> Option<&'static str> {
              1.2 and above 7.2 widths [CM81] [Cru88]; how fast the foot of a jet sways, in shares of its speed."
         }
         "coil" => {
-            "Published: where weight and stiffness balance, a thread turns at (g Q³/(ν a⁸))^¼ up to a factor of order one [Rib04]."
+            "Theory: how fast a slender thread coils that resists drawing, bending and twisting, solved for the fall from nozzle to \
+             pile [Rib04]."
         }
         "still-tank" | "still-cup" | "still-tilted" | "still-ball" => {
             "Exact: water at rest stays at rest. The greatest speed over √(g L) at any frame."
