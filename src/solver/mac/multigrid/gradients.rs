@@ -11,7 +11,8 @@
 //! Each rounding is a share of 6·10⁻⁸ of q or r themselves, not of the much greater d·p that q is a difference of.
 //! So r parts from b − Ax by some 10⁻⁷ of the residual at the start of the round and no more, whatever the
 //! condition of A. A round ends when r is small enough or has fallen by [`FALL`]; the next one begins with the
-//! true residual and goes on with the same direction. Sums are taken over tiles in order.
+//! true residual and goes on with the same direction. Where numbers leave the range of f32 it ends without a result, and
+//! algebraic multigrid takes over. Sums are taken over tiles in order.
 
 use super::level::{BLACK, Level, RED, TASK};
 use super::rows::{LANES, Near, Row, Wide};
@@ -127,6 +128,11 @@ impl Multigrid {
                 break (residual, if residual <= params.tolerance { Outcome::Converged } else { outcome });
             }
         };
+        // What is further off than nothing is no guess for whoever goes on.
+        if outcome != Outcome::Converged && (residual > 1.0 || residual.is_nan()) {
+            vector::fill(0.0, p);
+            return Ok(info(iterations, residual, outcome));
+        }
         merge(self.levels[0].shape, &self.active, [&v.x[RED], &v.x[BLACK]], p, |x| x);
         self.project_null(tiles, p);
         Ok(info(iterations, residual, outcome))
@@ -202,8 +208,7 @@ impl Multigrid {
         let mut owed = 0.0;
         let outcome = loop {
             let (rz, zq) = self.precondition(&v.q);
-            finite(*iterations, rz)?;
-            if rz <= 0.0 {
+            if !(rz > 0.0 && rz.is_finite()) {
                 break Outcome::Indefinite;
             }
             let beta = last.map(|l| (-l.alpha * zq / l.rz) as f32);
@@ -215,13 +220,16 @@ impl Multigrid {
             cancel.check()?;
             let own = self.levels[0].apply_dot(&self.diagonal, &v.p, &mut v.q);
             let bodies = self.bodies.as_ref().map_or(0.0, |b| b.add(1.0, &v.p, &mut v.q));
-            let pq = finite(*iterations, own + bodies)?;
-            if pq <= 0.0 {
+            let pq = own + bodies;
+            if !(pq > 0.0 && pq.is_finite()) {
                 break Outcome::Indefinite;
             }
             // The same α for x and for r, which is kept in f32.
             let alpha = (rz / pq) as f32;
-            norm = finite(*iterations, self.levels[0].step(alpha, &v.q))?;
+            norm = self.levels[0].step(alpha, &v.q);
+            if !norm.is_finite() {
+                break Outcome::Indefinite;
+            }
             *last = Some(Step { alpha: alpha.into(), rz });
             owed = unit * f64::from(alpha);
             *iterations += 1;
