@@ -11,8 +11,12 @@
 //! Each rounding is a share of 6·10⁻⁸ of q or r themselves, not of the much greater d·p that q is a difference of.
 //! So r parts from b − Ax by some 10⁻⁷ of the residual at the start of the round and no more, whatever the
 //! condition of A. A round ends when r is small enough or has fallen by [`FALL`]; the next one begins with the
-//! true residual and goes on with the same direction. Where numbers leave the range of f32 it ends without a result, and
-//! algebraic multigrid takes over. Sums are taken over tiles in order.
+//! true residual and goes on with the same direction p. What rounding left is not orthogonal to it, as residuals of the
+//! recurrence are, and steps along directions conjugate to p would never take that part away. So a round first goes
+//! along p once more, by α = r·p/p·q.
+//!
+//! Where numbers leave the range of f32 it ends without a result, and algebraic multigrid takes over. Sums are taken
+//! over tiles in order.
 
 use super::level::{BLACK, Level, RED, TASK};
 use super::rows::{LANES, Near, Row, Wide};
@@ -39,13 +43,6 @@ pub(super) struct Vectors {
     pub(super) x: [Vec<f64>; 2],
     p: [Vec<f32>; 2],
     q: [Vec<f32>; 2],
-}
-
-/// What the last step leaves to the next one: its length, and r·z before it.
-#[derive(Clone, Copy)]
-struct Step {
-    alpha: f64,
-    rz: f64,
 }
 
 impl Vectors {
@@ -190,8 +187,8 @@ impl Multigrid {
         total(chunks.into_par_iter().with_min_len(TASK).map(tile).collect()).sqrt()
     }
 
-    /// Iterate from a residual to a smaller one, both in the unit given, or until something is wrong. Returns
-    /// what was reached.
+    /// Iterate from a residual to a smaller one, both in the unit given, or until something is wrong; `last` is the
+    /// p·q of the direction before. Returns what was reached.
     #[allow(clippy::too_many_arguments)]
     fn round(
         &mut self,
@@ -201,17 +198,22 @@ impl Multigrid {
         params: &KrylovParams,
         cancel: &Cancel,
         iterations: &mut usize,
-        last: &mut Option<Step>,
+        last: &mut Option<f64>,
     ) -> Result<(Outcome, f64)> {
         let (mut best, mut since) = (norm, *iterations);
         // x gets its step together with the next direction: both read the last one.
         let mut owed = 0.0;
+        if let Some(pq) = *last {
+            let alpha = (self.levels[0].along(&v.p) / pq) as f32;
+            self.levels[0].step(alpha, &v.q);
+            owed = unit * f64::from(alpha);
+        }
         let outcome = loop {
             let (rz, zq) = self.precondition(&v.q);
             if !(rz > 0.0 && rz.is_finite()) {
                 break Outcome::Indefinite;
             }
-            let beta = last.map(|l| (-l.alpha * zq / l.rz) as f32);
+            let beta = last.map(|pq| (-zq / pq) as f32);
             self.levels[0].turn(owed, beta, v);
             owed = 0.0;
             if *iterations >= params.max_iterations {
@@ -230,7 +232,7 @@ impl Multigrid {
             if !norm.is_finite() {
                 break Outcome::Indefinite;
             }
-            *last = Some(Step { alpha: alpha.into(), rz });
+            *last = Some(pq);
             owed = unit * f64::from(alpha);
             *iterations += 1;
             if norm <= target {
@@ -289,6 +291,20 @@ impl Level {
         let [red, black] = q;
         let chunks = red.par_chunks_mut(half).zip(black.par_chunks_mut(half)).enumerate();
         total(chunks.with_min_len(TASK).map(tile).collect())
+    }
+
+    /// b·p.
+    fn along(&self, p: &[Vec<f32>; 2]) -> f64 {
+        let tile = |t: usize| {
+            let mut dot = Wide::new([0.0; LANES]);
+            for (b, p) in self.b.iter().zip(p) {
+                for (b, p) in self.shape.of(b, t).iter().zip(self.shape.of(p, t)) {
+                    dot = dot.add(Wide::from(*b).with(Wide::from(*p), Two::by));
+                }
+            }
+            dot.sum()
+        };
+        total((0..self.tiles()).into_par_iter().with_min_len(TASK).map(tile).collect())
     }
 
     /// b of the level ← (b − A x)/unit.
