@@ -20,7 +20,9 @@
 //! and farther than [`PATCH`] cells beside the foot it is the distance to the patch's edge. So planes
 //! are reproduced to round-off, spheres to second order or better, and φ that is a distance already
 //! stays as it is. Where the foot lies beyond all tiles the patch goes on, so planes are planes up to
-//! the border of the domain. Across kinks the derivative is taken from the side of the crossing and K
+//! the border of the domain. Where a film ends nothing lies below the foot either, and the patch of its rim would lead on through the
+//! air beside it: a cell of which no neighbour is on the other side of a plane is at least h max|nₐ| away from it, and here,
+//! where surfaces may bend, at least [`LEAST`] of that. Across kinks the derivative is taken from the side of the crossing and K
 //! is dropped. A tile that does not exist bounds nothing here: only existing cells make a surface.
 //! Signs are those of φ. Cells beyond the band get ± the band.
 
@@ -32,6 +34,8 @@ use rayon::prelude::*;
 
 /// Half the width of a patch, in cells. On a plane every foot has a source within one cell.
 const PATCH: f64 = 1.5;
+/// Share of the distance to the neighbour beyond which the nearest plane must lie that a cell keeps at least.
+const LEAST: f64 = 0.5;
 /// Two one-sided slopes that differ by this share of the steepest one have a kink between them.
 const KINK: f64 = 0.5;
 
@@ -73,7 +77,8 @@ pub fn redistance_where(
     if phi.par_iter().any(|p| !p.is_finite()) {
         return Err(Error::diverged("redistance", "the level set is not finite everywhere"));
     }
-    let (mut known, sources, mut nearest) = sources(tiles, phi, counts, order);
+    let (at_surface, sources, mut nearest) = sources(tiles, phi, counts, order);
+    let mut known = at_surface.clone();
     let limit = (band as f64 + 1.5) * tiles.h();
     let feet: Vec<Vec3> = sources.par_iter().map(|s| s.foot).collect();
     let patches = Patches { tiles, sources: &sources, feet: &feet };
@@ -91,8 +96,25 @@ pub fn redistance_where(
     };
     let filling = Filling { reach: Reach::Faces, same: |_| None, each: nearest_of };
     grow(tiles, &mut known, &mut nearest, &mut levels, layers, filling);
-    patches.write(phi, &nearest, band as f64 * tiles.h());
+    patches.write(phi, &nearest, band as f64 * tiles.h(), |p| {
+        let (t, l) = (p / tiles.volume(), p % tiles.volume());
+        at_surface[t][l / (SIDE * SIDE)] >> (l % (SIDE * SIDE)) & 1 == 0
+            && sees_all_round(tiles, counts, t, l)
+    });
     Ok(())
+}
+
+/// Whether cell l of tile t and all those beside it make a surface if they differ.
+fn sees_all_round(tiles: &Tiles, counts: &[u8], t: usize, l: usize) -> bool {
+    let at = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|c| c as i32);
+    let marked = |p: usize| counts.is_empty() || counts[p] != 0;
+    let beside = |axis: usize, step: i32| {
+        let mut at = at;
+        at[axis] += step;
+        tiles.near(t, at[0], at[1], at[2]).is_some_and(marked)
+    };
+    let both = |axis: usize| beside(axis, -1) && beside(axis, 1);
+    tiles.sheets(t).is_none() && marked(t * tiles.volume() + l) && (0..tiles.axes()).all(both)
 }
 
 /// Cells at the surface: their bits, what they know, and the number of its source for each cell.
@@ -309,8 +331,8 @@ impl Patches<'_> {
         if far(found) < far(source) { found } else { source }
     }
 
-    /// Distances with the signs of φ, ± the band where no source is known.
-    fn write(&self, phi: &mut [f64], nearest: &[u32], band: f64) {
+    /// Distances with the signs of φ, ± the band where no source is known. No surface passes beside the cells that are `aside`.
+    fn write(&self, phi: &mut [f64], nearest: &[u32], band: f64, aside: impl Fn(usize) -> bool + Sync) {
         let volume = self.tiles.volume();
         self.tiles.for_each(phi, |t, part| {
             for (l, value) in part.iter_mut().enumerate() {
@@ -319,7 +341,10 @@ impl Patches<'_> {
                     band
                 } else {
                     let x = self.tiles.centre(self.tiles.cell(t * volume + l));
-                    self.distance(&x, t, self.refined(&x, t, first, nearest)).min(band)
+                    let source = self.refined(&x, t, first, nearest);
+                    let far = self.distance(&x, t, source).min(band);
+                    let least = LEAST * self.tiles.h() * self.sources[source as usize].normal.amax();
+                    if far < least && aside(t * volume + l) { least } else { far }
                 };
                 *value = if *value < 0.0 { -far } else { far };
             }
@@ -454,5 +479,26 @@ mod tests {
             phi.iter().map(|v| v.to_bits()).collect::<Vec<u64>>()
         };
         assert!(run(1) == run(3));
+    }
+
+    #[test]
+    fn the_air_beside_the_rim_of_a_film_is_not_at_the_surface() {
+        // A film of a cell and a fifth that ends at x = 0 in a round rim; its distance is exact.
+        let coords = (0..27).map(|c| [c % 3 - 1, c / 3 % 3 - 1, c / 9 - 1]).collect();
+        for h in [1.0, 0.25] {
+            let tiles = Tiles::new(h, Vec3::repeat(0.13 * h), false, Vec::clone(&coords));
+            let exact = |p: usize| {
+                let x = tiles.centre(tiles.cell(p)) - Vec3::new(4.0, 4.2, 0.0) * h;
+                x.x.max(0.0).hypot(x.y) - 0.6 * h
+            };
+            let exact: Vec<f64> = (0..tiles.cells()).map(exact).collect();
+            let mut phi = exact.clone();
+            redistance(&tiles, &mut phi, 4, Order::Second).unwrap();
+            // Beyond the rim a patch may be taken for a plane up to its edge, but nowhere for the surface itself.
+            let beyond = (0..tiles.cells()).filter(|p| exact[*p] > 0.7 * h);
+            let nearest = beyond.map(|p| phi[p] / h).fold(f64::INFINITY, f64::min);
+            // Normals of the rim lie in the plane of x and y, so that max|nₐ| is at least √½.
+            assert!(nearest > LEAST * 0.5f64.sqrt() - 1e-9, "{nearest} cells");
+        }
     }
 }
