@@ -38,7 +38,8 @@
 //!
 //! With γ as large as S⁻¹ is inside, all of S lies within a factor of three of it, and A becomes that of a liquid
 //! that is a little hard to compress, which the cycle knows on all its levels. Walls that stick gain as well. The price is computed from D in f64;
-//! the rows of the cycle, in which it is rounded, only precondition.
+//! the rows of the cycle, in which it is rounded, only precondition. Where films of a few cells slide along round walls the coarse cells
+//! of the cycle know little of the fine ones, and algebraic multigrid takes its place.
 //!
 //! Rows of momentum are divided by what
 //! the diagonal of A is where nothing is cut, so that all residuals are velocities and thin liquid beside thick
@@ -61,6 +62,9 @@ use rayon::prelude::*;
 
 /// Relative residual of the inner solves, and the most steps of one.
 const INNER: (f64, usize) = (0.1, 30);
+/// An inner solve of more steps than this is the last one with the cycle of the grid. Usual are two; with films that slide along round
+/// walls it would be twenty and more, with algebraic multigrid ten.
+const PATIENT: usize = 8;
 /// Directions that are kept.
 const RESTART: usize = 25;
 /// Iterations after which the solve is given up.
@@ -149,7 +153,8 @@ pub fn creep(
     let mut triangle = Triangle {
         saddle: &saddle,
         system: &pressed,
-        cycle: pressed.preconditioner(cancel)?,
+        cycle: Box::new(pressed.preconditioner(cancel)?),
+        is_algebraic: false,
         schur,
         r: vec![0.0; n],
         flow: vec![0.0; m],
@@ -216,11 +221,13 @@ impl Schur<'_> {
 }
 
 /// The inverse of the block triangle.
-struct Triangle<'a, C: Preconditioner> {
+struct Triangle<'a> {
     saddle: &'a Saddle<'a>,
     /// A + DᵀG D, rounded.
     system: &'a ViscousSystem,
-    cycle: C,
+    /// What preconditions it: the cycle of the grid, or algebraic multigrid where that takes over.
+    cycle: Box<dyn Preconditioner + 'a>,
+    is_algebraic: bool,
     schur: Schur<'a>,
     r: Vec<f64>,
     flow: Vec<f64>,
@@ -229,14 +236,28 @@ struct Triangle<'a, C: Preconditioner> {
     cancel: &'a Cancel,
 }
 
-impl<C: Preconditioner> Preconditioner for Triangle<'_, C> {
+impl Triangle<'_> {
+    /// Solve with A + DᵀG D. Where the cycle of the grid takes long, algebraic multigrid takes over from the next time on.
+    fn invert(&mut self, z: &mut [f64]) {
+        let a = self.system.operator();
+        let steps = self.steps.solve(a, &mut *self.cycle, &self.r, z, INNER, self.cancel);
+        self.inner += steps;
+        if steps > PATIENT && !self.is_algebraic {
+            self.is_algebraic = true;
+            if let Ok(amg) = self.system.algebraic() {
+                self.cycle = Box::new(amg);
+            }
+        }
+    }
+}
+
+impl Preconditioner for Triangle<'_> {
     fn apply(&mut self, r: &[f64], z: &mut [f64]) {
         let Saddle { divergence, inverse, .. } = self.saddle;
         let (r_u, r_p) = r.split_at(inverse.len());
         let (z_u, z_p) = z.split_at_mut(inverse.len());
         self.r.par_iter_mut().with_min_len(CHUNK).zip(r_u).zip(*inverse).for_each(|((s, r), i)| *s = r / i);
-        let a = self.system.operator();
-        self.inner += self.steps.solve(a, &mut self.cycle, &self.r, z_u, INNER, self.cancel);
+        self.invert(z_u);
         // z_p = S⁻¹(D z_u − r_p).
         divergence.flow(z_u, &mut self.flow, |k, flow| flow - r_p[k]);
         self.schur.apply(&self.flow, z_p);

@@ -269,6 +269,12 @@ impl ViscousSystem {
         self.balanced(cancel)
     }
 
+    /// Algebraic multigrid for this matrix, whatever the shape of the liquid.
+    pub(in crate::solver::mac) fn algebraic(&self) -> Result<Amg> {
+        let (width, motions) = self.rigid_motions();
+        Amg::with_near_null(&self.assemble()?, width, &motions, &AmgParams::default())
+    }
+
     fn balanced(&self, cancel: &Cancel) -> Result<Balanced> {
         let cycle = Cycle::new(&self.rows, &self.weights, &self.shares, &self.mu, self.units, cancel)?;
         let stiff = self.mu.iter().fold(0.0, |m: f32, v| m.max(*v)) as f64 * self.units.beta > STIFF;
@@ -285,9 +291,7 @@ impl ViscousSystem {
         let mut info = cg(&*self.rows, &mut cycle, &self.rhs, &mut x, &params, cancel)?;
         let fell_back = !info.converged();
         if fell_back {
-            let matrix = self.assemble()?;
-            let (width, motions) = self.rigid_motions();
-            let mut amg = Amg::with_near_null(&matrix, width, &motions, &AmgParams::default())?;
+            let mut amg = self.algebraic()?;
             let params = KrylovParams { tolerance, ..KrylovParams::default() };
             info = cg(&*self.rows, &mut amg, &self.rhs, &mut x, &params, cancel)?;
         }
