@@ -16,6 +16,10 @@
 //! centre, a box 24 tets about its centre and the centres of its faces, with mean values there. So
 //! they are exact for linear φ, continuous in the values, and the same seen from every side.
 //!
+//! What is inside two distances at once, φ and ψ, is the share of φ in what ψ leaves of each tet: one tet, the rest of
+//! one, or the three of the wedge. The greater of the two at the corners would not do: where both cut an element it
+//! bends between them, and of a layer between two parallel planes it sees nothing if no corner lies in the layer.
+//!
 //! Signs: negative is inside. Swapping the sign of φ gives the complement to round-off. There is one
 //! exception: an element on which φ vanishes at every corner counts as inside, so that a grid face
 //! that lies in the surface of a solid is closed.
@@ -51,6 +55,16 @@ pub fn tet(phi: [f64; 4]) -> f64 {
 #[inline]
 pub fn cube(phi: [f64; 8]) -> f64 {
     outer(&phi, || cube_part(phi))
+}
+
+/// Share of a box where φ < 0 and ψ < 0; corners as in [`cube`].
+pub fn cube_inside_both(phi: [f64; 8], psi: [f64; 8]) -> f64 {
+    let is_cut = |p: &[f64; 8]| p.iter().any(|p| *p < 0.0) && p.iter().any(|p| *p > 0.0);
+    match is_cut(&phi) && is_cut(&psi) {
+        true => both_part(phi, psi),
+        // One of the two is all or nothing.
+        false => cube(phi) * cube(psi),
+    }
 }
 
 /// Share of the area of a convex polygon where φ < 0. Corners in order, in space.
@@ -166,6 +180,53 @@ fn cube_part(phi: [f64; 8]) -> f64 {
     sum / 24.0
 }
 
+fn both_part(phi: [f64; 8], psi: [f64; 8]) -> f64 {
+    let middle = [mean(&phi), mean(&psi)];
+    let mut sum = 0.0;
+    for face in FACES {
+        let corner = face.map(|c| [phi[c], psi[c]]);
+        let m = [0, 1].map(|k| mean(&corner.map(|c| c[k])));
+        for e in 0..4 {
+            sum += tet_both_part([middle, m, corner[e], corner[(e + 1) % 4]]);
+        }
+    }
+    sum / 24.0
+}
+
+/// Share of a tet in which both of two distances are negative, given at its corners.
+fn tet_both_part(mut corners: [[f64; 2]; 4]) -> f64 {
+    let phi = |corners: [[f64; 2]; 4]| tet_part(corners.map(|c| c[0]));
+    for (i, j) in [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)] {
+        if corners[j][1] < corners[i][1] {
+            corners.swap(i, j);
+        }
+    }
+    let [a, b, c, d] = corners;
+    if a[1] >= 0.0 {
+        return if d[1] == 0.0 { 0.5 * phi(corners) } else { 0.0 };
+    }
+    if d[1] < 0.0 {
+        return phi(corners);
+    }
+    // Where ψ vanishes on an edge, and how far from its first end.
+    let cut = |from: [f64; 2], to: [f64; 2]| {
+        let t = share(from[1], to[1]);
+        ([from[0] + t * (to[0] - from[0]), 0.0], t)
+    };
+    if b[1] >= 0.0 {
+        let [(ab, t), (ac, u), (ad, v)] = [cut(a, b), cut(a, c), cut(a, d)];
+        return t * u * v * phi([a, ab, ac, ad]);
+    }
+    if c[1] < 0.0 {
+        let [(da, t), (db, u), (dc, v)] = [cut(d, a), cut(d, b), cut(d, c)];
+        return (phi(corners) - t * u * v * phi([d, da, db, dc])).max(0.0);
+    }
+    let [(ac, t), (ad, u), (bc, v), (bd, w)] = [cut(a, c), cut(a, d), cut(b, c), cut(b, d)];
+    t * u * phi([a, b, ac, ad])
+        + t * w * (1.0 - u) * phi([b, ac, ad, bd])
+        + v * w * (1.0 - t) * phi([b, ac, bc, bd])
+}
+
 fn polygon_part(corners: &[Vec3], phi: &[f64]) -> f64 {
     let n = corners.len();
     let weight = 1.0 / n as f64;
@@ -196,6 +257,51 @@ fn mean(phi: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_inside_two_planes_is_what_points_find() {
+        let mut dice = Dice(7);
+        let corner = |c: usize| Vec3::from_fn(|a, _| (c >> a & 1) as f64);
+        for _ in 0..40 {
+            let mut plane = || {
+                let n = Vec3::from_fn(|_, _| dice.signed());
+                let at = Vec3::from_fn(|_, _| dice.roll());
+                move |x: Vec3| n.dot(&(x - at))
+            };
+            let (phi, psi) = (plane(), plane());
+            let found = cube_inside_both(
+                std::array::from_fn(|c| phi(corner(c))),
+                std::array::from_fn(|c| psi(corner(c))),
+            );
+            let side = 40;
+            let point = |k: usize| {
+                let at = [k % side, k / side % side, k / side / side].map(|i| (i as f64 + 0.5) / side as f64);
+                Vec3::from(at)
+            };
+            let inside = (0..side.pow(3)).map(point).filter(|x| phi(*x) < 0.0 && psi(*x) < 0.0).count();
+            let counted = inside as f64 / side.pow(3) as f64;
+            // A plane crosses few of the small boxes, and their halves cancel.
+            assert!((found - counted).abs() < 0.005, "{found} {counted}");
+        }
+    }
+
+    #[test]
+    fn a_layer_between_corners_is_seen() {
+        // From a fifth to a third of the height, along an axis and across a diagonal.
+        let along = |c: usize| (c >> 2) as f64;
+        let found = cube_inside_both(
+            std::array::from_fn(|c| along(c) - 1.0 / 3.0),
+            std::array::from_fn(|c| 0.2 - along(c)),
+        );
+        assert!((found - (1.0 / 3.0 - 0.2)).abs() < 1e-14, "{found}");
+        // Below x + y + z = 1 lies a sixth, and half of its height is an eighth of that.
+        let across = |c: usize| c.count_ones() as f64;
+        let found = cube_inside_both(
+            std::array::from_fn(|c| across(c) - 1.0),
+            std::array::from_fn(|c| 0.5 - across(c)),
+        );
+        assert!((found - 7.0 / 48.0).abs() < 1e-14, "{found}");
+    }
 
     /// Numbers in [0,1) from a fixed sequence.
     struct Dice(u64);

@@ -543,7 +543,8 @@ impl SurfaceTracker for TiledLevelSet {
         let h = self.h();
         let swell = SWELL * h;
         let sums = self.sum_cells(|phi, solid| {
-            let share = |by: f64| fraction::cube(std::array::from_fn(|c| (phi[c] - by).max(-solid[c])));
+            let outside = solid.map(|d| -d);
+            let share = |by: f64| fraction::cube_inside_both(phi.map(|d| d - by), outside);
             [share(0.0), share(swell) - share(-swell)]
         });
         [sums[0] * h.powi(3), sums[1] * h * h / (2.0 * SWELL)]
