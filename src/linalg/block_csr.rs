@@ -44,14 +44,18 @@ impl<const N: usize> BlockCsr<N> {
         row: impl Fn(usize, &mut Vec<(u32, [[f64; N]; N])>) + Sync + Send,
     ) -> Result<Self> {
         let chunk = |c: usize| {
-            let (mut ends, mut columns, mut values, mut entries) = (vec![], vec![], vec![], vec![]);
+            let (mut ends, mut columns, mut values) = (vec![], vec![], vec![]);
+            let (mut entries, mut order) = (vec![], vec![]);
             for i in c * CHUNK..((c + 1) * CHUNK).min(rows) {
                 entries.clear();
                 row(i, &mut entries);
-                // The sort is stable, so that sums do not depend on anything but the order of pushing.
-                entries.sort_by_key(|e| e.0);
+                // Sums are taken in the order of pushing. Numbers are sorted instead of blocks, which are long.
+                order.clear();
+                order.extend(entries.iter().enumerate().map(|(n, e)| (e.0 as u64) << 32 | n as u64));
+                order.sort_unstable();
                 let begin = columns.len();
-                for (column, block) in &entries {
+                for n in &order {
+                    let (column, block) = &entries[*n as u32 as usize];
                     if columns.len() > begin && columns.last() == Some(column) {
                         let last = values.len() - 1;
                         add(&mut values[last], block);
@@ -121,6 +125,25 @@ impl<const N: usize> BlockCsr<N> {
     /// Stored blocks.
     pub fn blocks(&self) -> usize {
         self.columns.len()
+    }
+
+    /// Columns and blocks of row i, columns ascending.
+    pub(crate) fn row(&self, i: usize) -> (&[u32], &[[[f64; N]; N]]) {
+        (&self.columns[self.span(i)], &self.values[self.span(i)])
+    }
+
+    /// The diagonal of row i of blocks; zero if it has no block there.
+    pub(crate) fn diagonal_of(&self, i: usize) -> [f64; N] {
+        let (columns, blocks) = self.row(i);
+        match columns.binary_search(&(i as u32)) {
+            Ok(k) => std::array::from_fn(|a| blocks[k][a][a]),
+            Err(_) => [0.0; N],
+        }
+    }
+
+    /// Whether all numbers are finite.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.values.par_iter().with_min_len(CHUNK).all(|b| b.iter().flatten().all(|v| v.is_finite()))
     }
 
     fn span(&self, i: usize) -> std::ops::Range<usize> {

@@ -29,7 +29,7 @@ mod saddle;
 mod sparse_ldlt;
 pub mod vector;
 
-pub use amg::{Amg, AmgParams, Cycle, Precision};
+pub use amg::{Amg, AmgParams, BlockAmg, Cycle, Precision};
 pub use block_csr::{BlockCsr, BlockJacobi};
 pub use bounds::{BoundInfo, active_set, mprgp};
 pub use chebyshev::Chebyshev;

@@ -16,12 +16,15 @@ use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::linalg::{
     BoundInfo, Csr, KrylovParams, LinearOperator, NullSpace, Preconditioner, PreconditionerKind, SolveInfo,
-    cg, mprgp,
+    cg, mprgp, vector,
 };
 use crate::mesh::{AIR, FaceGraph, Incidence};
 use crate::solver::light::{Light, WithLight};
 use crate::solver::peel::{Peel, Peelable};
 use crate::solver::rigid::{Coupling, Floating, RigidBody, RigidRows, Six, SixBySix, WithBodies};
+
+/// Later solves of a step reduce what is missing at least to this.
+const LOOSEST: f64 = 1e-2;
 
 /// What a projection did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -156,6 +159,8 @@ pub struct Equation {
     diagonal: Vec<f64>,
     /// The system without the cells that are off.
     rest: Option<System>,
+    /// The length of the greatest right-hand side so far.
+    size: f64,
 }
 
 impl Equation {
@@ -194,7 +199,14 @@ impl Equation {
             peel: None,
             diagonal: Vec::new(),
             rest: None,
+            size: 0.0,
         })
+    }
+
+    /// The same matrix for what is missing to balance the cells of a graph whose velocities alone have changed; nothing is bounded.
+    pub fn renew(&mut self, graph: &FaceGraph, dt_over_density: f64) {
+        self.b = right_hand_side(graph, dt_over_density);
+        (self.peel, self.rest) = (None, None);
     }
 
     /// Give cells a least pressure, −∞ for none: there walls let go (see [`crate::solver::peel`]). Closed regions have none.
@@ -219,6 +231,11 @@ impl Equation {
     ) -> Result<Projection> {
         let mut b = self.b.clone();
         self.whole.coupling.rows.add_flow(-1.0, velocities, &mut b);
+        // What counts is how much of the imbalance that a step brings is left at its end, also by its later solves.
+        let size = vector::norm(&b);
+        self.size = self.size.max(size);
+        let tolerance =
+            if size > 0.0 { (tolerance * self.size / size).min(tolerance.max(LOOSEST)) } else { tolerance };
         let params = KrylovParams { tolerance, ..KrylovParams::default() };
         let solve = match self.peel.take() {
             None => self.solve_rest(&[], &b, p, &params, cancel)?,

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod lattice;
+mod meeting;
 mod peel;
 mod pieces;
 mod pressure;

@@ -1,6 +1,7 @@
 //! The levels and the cycle over them.
 
 use super::aggregate::{Groups, aggregate};
+use super::block_smoother::Relax;
 use super::smoother::Smoother;
 use super::transfer::{Columns, NearNull, Transfer, galerkin_constant, smooth};
 use super::{AmgParams, Cycle, power_of_two};
@@ -12,14 +13,14 @@ use crate::linalg::vector::{self, Real};
 /// A K-cycle takes its second step if the first leaves more than this share of the residual.
 const SECOND_STEP: f64 = 0.25;
 /// A level that keeps more than this share of its rows is not worth another one.
-const SLOW_COARSENING: f64 = 0.7;
+pub(super) const SLOW_COARSENING: f64 = 0.7;
 /// Symmetric sweeps on a last level that is too large for a direct solve.
 const BOTTOM_SWEEPS: usize = 4;
 
 /// One level: its matrix with smoother, the way down, and scratch vectors.
 #[derive(Debug)]
-struct Level<T: Real> {
-    smoother: Smoother<T>,
+pub(super) struct Level<T: Real> {
+    smoother: Box<dyn Relax<T>>,
     transfer: Transfer<T>,
     residual: Vec<T>,
     coarse: Coarse<T>,
@@ -78,11 +79,22 @@ impl<T: Real> Hierarchy<T> {
             let Some(step) = coarsen(current, near.take(), nodes.take(), params, reused)? else {
                 break;
             };
-            levels.push(Level::new(Smoother::new(current, scale), step.transfer));
+            levels.push(Level::new(Box::new(Smoother::new(current, scale)), step.transfer));
             (owned, near, nodes) = (Some(step.matrix), step.near, step.nodes);
         }
-        let bottom = Bottom::new(owned.as_ref().unwrap_or(a), scale, params)?;
-        let zeros = || vec![T::default(); a.rows()];
+        Self::above(levels, owned.as_ref().unwrap_or(a), a.rows(), scale, params)
+    }
+
+    /// From levels for `rows` unknowns and the matrix of the last.
+    pub(super) fn above(
+        levels: Vec<Level<T>>,
+        last: &Csr,
+        rows: usize,
+        scale: f64,
+        params: &AmgParams,
+    ) -> Result<Self> {
+        let bottom = Bottom::new(last, scale, params)?;
+        let zeros = || vec![T::default(); rows];
         Ok(Self { levels, bottom, cycle: params.cycle, scale, b: zeros(), x: zeros() })
     }
 
@@ -95,7 +107,7 @@ impl<T: Real> Hierarchy<T> {
 }
 
 impl<T: Real> Level<T> {
-    fn new(smoother: Smoother<T>, transfer: Transfer<T>) -> Self {
+    pub(super) fn new(smoother: Box<dyn Relax<T>>, transfer: Transfer<T>) -> Self {
         let zeros = |n: usize| vec![T::default(); n];
         let (n, m) = (smoother.size(), transfer.coarse_size());
         let coarse = Coarse { b: zeros(m), x: zeros(m), v: zeros(m), d: zeros(m), w: zeros(m) };

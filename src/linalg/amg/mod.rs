@@ -14,6 +14,8 @@
 //! that the range of f32 is never an issue.
 
 mod aggregate;
+mod block_smoother;
+mod blocks;
 mod cycle;
 mod smoother;
 mod transfer;
@@ -22,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::linalg::csr::Csr;
 use crate::linalg::operator::Preconditioner;
 use crate::linalg::vector::{self, Real};
+pub use blocks::BlockAmg;
 use cycle::Hierarchy;
 use transfer::NearNull;
 

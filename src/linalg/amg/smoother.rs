@@ -13,6 +13,7 @@
 //! The kernels read without bounds checks: `Rows` are built here from a checked [`Csr`], columns never
 //! leave the level, those of L and U never leave their block, and nothing changes them later.
 
+use super::block_smoother::Relax;
 use crate::linalg::csr::Csr;
 use crate::linalg::vector::Real;
 use crate::math::CHUNK;
@@ -183,10 +184,6 @@ impl<T: Real> Smoother<T> {
         Self { n, block, pivot, inverse, ratio: (!plain).then_some(ratio), lower, upper, outer_rows, outer }
     }
 
-    pub(crate) fn size(&self) -> usize {
-        self.n
-    }
-
     fn task_rows(&self) -> usize {
         self.block * SIDE_BY_SIDE
     }
@@ -205,74 +202,6 @@ impl<T: Real> Smoother<T> {
         if whole == 0 {
             if backward { (0..len).rev().for_each(row) } else { (0..len).for_each(row) }
         }
-    }
-
-    /// x ← (D̃+L)⁻¹ b.
-    pub(crate) fn forward_from_zero(&self, b: &[T], x: &mut [T]) {
-        let (b, n) = (&b[..self.n], self.task_rows());
-        let task = |(t, x): (usize, &mut [T])| {
-            let start = t * n;
-            self.visit(x.len(), false, |k| {
-                let i = start + k;
-                // SAFETY: k < x.len() and i < n; columns of `lower` stay in the block of i, which lies in x.
-                unsafe {
-                    let sum = self.lower.dot(i, x, start);
-                    *x.get_unchecked_mut(k) = *b.get_unchecked(i) * *self.inverse.get_unchecked(i) - sum;
-                }
-            });
-        };
-        for_tasks(&mut x[..self.n], n, task);
-    }
-
-    /// r ← b − A x for the x of [`Smoother::forward_from_zero`].
-    pub(crate) fn residual_after_forward(&self, x: &[T], r: &mut [T]) {
-        let x = &x[..self.n];
-        self.map_rows(r, |i| {
-            let slack = self.ratio.as_ref().map_or(T::default(), |d| x[i] - d[i] * x[i]);
-            // SAFETY: i < n, and the columns of `upper` are below n.
-            self.pivot[i] * (slack - unsafe { self.upper.dot(i, x, 0) })
-        });
-        self.subtract_outer(x, r);
-    }
-
-    /// x ← x + (D̃+U)⁻¹(b − A x), with `t` as scratch.
-    pub(crate) fn backward(&self, b: &[T], x: &mut [T], t: &mut [T]) {
-        let n = self.task_rows();
-        let b = if self.outer_rows.is_empty() {
-            &b[..self.n]
-        } else {
-            crate::linalg::vector::copy(b, t);
-            self.subtract_outer(x, t);
-            &t[..self.n]
-        };
-        let task = |(t, x): (usize, &mut [T])| {
-            let start = t * n;
-            self.visit(x.len(), true, |k| {
-                let i = start + k;
-                // SAFETY: k < x.len() and i < n; columns of both triangles stay in the block of i.
-                unsafe {
-                    let old = self
-                        .ratio
-                        .as_ref()
-                        .map_or(T::default(), |d| *x.get_unchecked(k) - d[i] * *x.get_unchecked(k));
-                    let known = *b.get_unchecked(i) * *self.inverse.get_unchecked(i) + old
-                        - self.lower.dot(i, x, start);
-                    *x.get_unchecked_mut(k) = known - self.upper.dot(i, x, start);
-                }
-            });
-        };
-        for_tasks(&mut x[..self.n], n, task);
-    }
-
-    /// y ← A x.
-    pub(crate) fn multiply(&self, x: &[T], y: &mut [T]) {
-        let x = &x[..self.n];
-        self.map_rows(y, |i| {
-            let own = self.ratio.as_ref().map_or(x[i], |d| d[i] * x[i]);
-            // SAFETY: i < n, and columns are below n.
-            self.pivot[i] * (own + unsafe { self.lower.dot(i, x, 0) + self.upper.dot(i, x, 0) })
-        });
-        self.add_outer(x, y, T::from_f64(1.0));
     }
 
     fn map_rows(&self, y: &mut [T], f: impl Fn(usize) -> T + Sync + Send) {
@@ -304,8 +233,78 @@ impl<T: Real> Smoother<T> {
     }
 }
 
+impl<T: Real> Relax<T> for Smoother<T> {
+    fn size(&self) -> usize {
+        self.n
+    }
+
+    fn forward_from_zero(&self, b: &[T], x: &mut [T]) {
+        let (b, n) = (&b[..self.n], self.task_rows());
+        let task = |(t, x): (usize, &mut [T])| {
+            let start = t * n;
+            self.visit(x.len(), false, |k| {
+                let i = start + k;
+                // SAFETY: k < x.len() and i < n; columns of `lower` stay in the block of i, which lies in x.
+                unsafe {
+                    let sum = self.lower.dot(i, x, start);
+                    *x.get_unchecked_mut(k) = *b.get_unchecked(i) * *self.inverse.get_unchecked(i) - sum;
+                }
+            });
+        };
+        for_tasks(&mut x[..self.n], n, task);
+    }
+
+    fn residual_after_forward(&self, x: &[T], r: &mut [T]) {
+        let x = &x[..self.n];
+        self.map_rows(r, |i| {
+            let slack = self.ratio.as_ref().map_or(T::default(), |d| x[i] - d[i] * x[i]);
+            // SAFETY: i < n, and the columns of `upper` are below n.
+            self.pivot[i] * (slack - unsafe { self.upper.dot(i, x, 0) })
+        });
+        self.subtract_outer(x, r);
+    }
+
+    fn backward(&self, b: &[T], x: &mut [T], t: &mut [T]) {
+        let n = self.task_rows();
+        let b = if self.outer_rows.is_empty() {
+            &b[..self.n]
+        } else {
+            crate::linalg::vector::copy(b, t);
+            self.subtract_outer(x, t);
+            &t[..self.n]
+        };
+        let task = |(t, x): (usize, &mut [T])| {
+            let start = t * n;
+            self.visit(x.len(), true, |k| {
+                let i = start + k;
+                // SAFETY: k < x.len() and i < n; columns of both triangles stay in the block of i.
+                unsafe {
+                    let old = self
+                        .ratio
+                        .as_ref()
+                        .map_or(T::default(), |d| *x.get_unchecked(k) - d[i] * *x.get_unchecked(k));
+                    let known = *b.get_unchecked(i) * *self.inverse.get_unchecked(i) + old
+                        - self.lower.dot(i, x, start);
+                    *x.get_unchecked_mut(k) = known - self.upper.dot(i, x, start);
+                }
+            });
+        };
+        for_tasks(&mut x[..self.n], n, task);
+    }
+
+    fn multiply(&self, x: &[T], y: &mut [T]) {
+        let x = &x[..self.n];
+        self.map_rows(y, |i| {
+            let own = self.ratio.as_ref().map_or(x[i], |d| d[i] * x[i]);
+            // SAFETY: i < n, and columns are below n.
+            self.pivot[i] * (own + unsafe { self.lower.dot(i, x, 0) + self.upper.dot(i, x, 0) })
+        });
+        self.add_outer(x, y, T::from_f64(1.0));
+    }
+}
+
 /// Run tasks over pieces of `x`, in parallel if there are several.
-fn for_tasks<T: Real>(x: &mut [T], length: usize, task: impl Fn((usize, &mut [T])) + Sync + Send) {
+pub(super) fn for_tasks<T: Real>(x: &mut [T], length: usize, task: impl Fn((usize, &mut [T])) + Sync + Send) {
     if x.len() <= length {
         task((0, x));
     } else {

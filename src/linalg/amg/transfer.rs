@@ -11,6 +11,7 @@
 //!   spectral radius of D⁻¹A.
 
 use super::aggregate::{Groups, NONE};
+use super::blocks::Between;
 use crate::error::Result;
 use crate::linalg::chebyshev::largest_eigenvalue;
 use crate::linalg::csr::{Block, Csr};
@@ -21,7 +22,7 @@ use rayon::prelude::*;
 /// A coarse diagonal below this share of the diagonals it was summed from is zero: a closed component.
 const CANCELLED: f64 = 1e-12;
 /// A column whose part orthogonal to the earlier ones is below this share of it depends on them.
-const DEPENDENT: f64 = 1e-8;
+pub(super) const DEPENDENT: f64 = 1e-8;
 
 /// The near-null vectors of a level: row i has `values[i*width..][..width]`.
 #[derive(Clone, Debug)]
@@ -48,11 +49,17 @@ pub(crate) struct Columns<T> {
 }
 
 /// P in one of its forms.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Transfer<T: Real> {
     Constant(Groups),
     Columns(Columns<T>),
-    Smoothed { groups: Groups, prolongation: Csr<T>, restriction: Csr<T> },
+    /// Rigid motions of groups of nodes, see [`super::blocks`].
+    Nodes(Box<dyn Between<T>>),
+    Smoothed {
+        groups: Groups,
+        prolongation: Csr<T>,
+        restriction: Csr<T>,
+    },
 }
 
 impl<T: Real> Transfer<T> {
@@ -61,6 +68,7 @@ impl<T: Real> Transfer<T> {
         match self {
             Self::Constant(groups) => groups.count(),
             Self::Columns(c) => c.coarse_size(),
+            Self::Nodes(n) => n.coarse_size(),
             Self::Smoothed { prolongation, .. } => prolongation.column_count(),
         }
     }
@@ -70,6 +78,7 @@ impl<T: Real> Transfer<T> {
         match self {
             Self::Constant(groups) => restrict_constant(groups, fine, coarse),
             Self::Columns(c) => c.restrict(fine, coarse),
+            Self::Nodes(n) => n.restrict(fine, coarse),
             Self::Smoothed { restriction, .. } => restriction.multiply(fine, coarse),
         }
     }
@@ -79,6 +88,7 @@ impl<T: Real> Transfer<T> {
         match self {
             Self::Constant(groups) => prolong_constant(groups, coarse, fine),
             Self::Columns(c) => c.prolong(coarse, fine),
+            Self::Nodes(n) => n.prolong(coarse, fine),
             Self::Smoothed { prolongation, .. } => prolongation.add_to(coarse, fine),
         }
     }

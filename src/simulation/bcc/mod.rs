@@ -45,7 +45,7 @@ use crate::solver::bcc::{
     fit_leaving, missing_lift,
 };
 use crate::solver::mac::Carried;
-use crate::solver::pressure::Projection;
+use crate::solver::pressure::{Equation, Projection};
 use crate::surface::ParticleLevelSet;
 use mesh::Mesh;
 pub(super) use moving::moved_out;
@@ -144,6 +144,25 @@ pub struct Bcc {
     particles: Particles,
 }
 
+/// A projection that can be made again with other velocities: nothing else changes within a step.
+struct Pressed {
+    embedded: Embedded,
+    equation: Option<Equation>,
+}
+
+impl Pressed {
+    /// The volume of liquid that each of the lattice's faces stands for, m³.
+    fn masses(&self, faces: usize) -> Vec<f64> {
+        // What is not liquid never moves; one is as good as any number.
+        let mut mass = vec![1.0; faces];
+        let graph = &self.embedded.graph;
+        for (g, &f) in self.embedded.faces.iter().enumerate() {
+            mass[f as usize] = graph.area[g] * graph.length[g];
+        }
+        mass
+    }
+}
+
 /// The lattice of a simulation with its fields, for pictures and files.
 pub struct CellsView<'a> {
     pub lattice: &'a crate::mesh::bcc::Lattice,
@@ -161,14 +180,14 @@ impl Bcc {
     }
 
     /// Make the velocities of faces keep volume, under a pressure at the surface. `last` says that no other solve
-    /// follows: bodies move with its pressure. `acting` is the pressure of an earlier one in the step, if any. Returns also the volume of liquid that each known face stands for, m³.
+    /// follows: bodies move with its pressure. `acting` is the pressure of an earlier one in the step, if any.
     fn project(
         &mut self,
         step: &Step,
         surface_pressure: &(dyn Fn(&Vec3) -> f64 + Sync),
         last: bool,
         acting: &[f64],
-    ) -> Result<(Projection, Vec<f64>)> {
+    ) -> Result<(Projection, Pressed)> {
         let mesh = self.next.mesh()?.clone();
         let lattice = &mesh.lattice;
         let State { open, velocity, known, pressure, liquid, held, off, .. } = &mut self.next;
@@ -185,7 +204,7 @@ impl Bcc {
             embedded = embedded.peel(&cut, acting, |x| step.solids.wall(x, reach).peel);
         }
         let BccOptions { density, tolerance, .. } = self.options;
-        let done = if floats {
+        let (done, equation) = if floats {
             let bodies = step.bodies;
             let rows = body_rows(&cut, &embedded, step.solids, bodies.all, reach);
             let missing = missing_lift(&cut, &embedded, step.solids, bodies, &rows, density);
@@ -193,22 +212,40 @@ impl Bcc {
             let (done, carried) =
                 embedded.project_coupled(step.dt, density, &afloat, pressure, tolerance, step.cancel)?;
             self.carried = carried;
-            done
+            (done, None)
         } else {
-            embedded.project(step.dt / density, pressure, tolerance, step.cancel)?
+            embedded.project_first(step.dt / density, pressure, tolerance, step.cancel)?
         };
         off.clone_from(&embedded.off);
         let is_held = |f: usize| held.get(f).copied().unwrap_or(false);
         velocity.iter_mut().enumerate().filter(|(f, _)| !is_held(*f)).for_each(|(_, u)| *u = 0.0);
         embedded.store(velocity);
         *known = (0..velocity.len()).map(is_held).collect();
-        // What is not liquid never moves; one is as good as any number.
-        let mut mass = vec![1.0; velocity.len()];
-        for (g, &f) in embedded.faces.iter().enumerate() {
-            known[f as usize] = true;
-            mass[f as usize] = embedded.graph.area[g] * embedded.graph.length[g];
+        embedded.faces.iter().for_each(|&f| known[f as usize] = true);
+        Ok((done, Pressed { embedded, equation }))
+    }
+
+    /// Make the velocities keep volume again after something other than pressure has changed them.
+    fn project_again(&mut self, step: &Step, pressed: Pressed, acting: &[f64]) -> Result<Projection> {
+        // Bodies that move with the pressure are part of the matrix.
+        if !step.bodies.all.is_empty() {
+            return Ok(self.project(step, &|_| 0.0, true, acting)?.0);
         }
-        Ok((done, mass))
+        let mesh = self.next.mesh()?.clone();
+        let State { open, velocity, pressure, liquid, off, .. } = &mut self.next;
+        let Pressed { mut embedded, mut equation } = pressed;
+        if self.peels {
+            let cut = Cut { lattice: &mesh.lattice, open, liquid, velocity };
+            let reach = 2.0 * self.octree.root_width;
+            embedded = embedded.peel(&cut, acting, |x| step.solids.wall(x, reach).peel);
+        }
+        let BccOptions { density, tolerance, .. } = self.options;
+        let scale = step.dt / density;
+        let done =
+            embedded.project_again(&mut equation, velocity, scale, pressure, tolerance, step.cancel)?;
+        off.clone_from(&embedded.off);
+        embedded.store(velocity);
+        Ok(done)
     }
 
     /// The velocity at circumcentres from that of the faces, extended and led along walls.
@@ -277,11 +314,11 @@ impl Liquid for Bcc {
 
     fn solve(&mut self, step: &Step) -> Result<Solved> {
         let tense = self.surface_pressure(step.tension);
-        let Thickness { mut solves, first, flow } = self.thicken(step, &*tense)?;
+        let Thickness { mut solves, first, flow, pressed } = self.thicken(step, &*tense)?;
         // A projection before has the pressure at the surface already.
-        let done = match first.is_empty() {
-            true => self.project(step, &*tense, true, &[])?.0,
-            false => self.project(step, &|_| 0.0, true, &first)?.0,
+        let done = match pressed {
+            None => self.project(step, &*tense, true, &[])?.0,
+            Some(pressed) => self.project_again(step, pressed, &first)?,
         };
         self.next.pressure.iter_mut().zip(first).for_each(|(p, first)| *p += first);
         solves.extend(done.solve);

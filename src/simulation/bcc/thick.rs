@@ -6,7 +6,7 @@
 //! nozzle as it likes. Those on or in a wall that sticks have the wall's velocity; at other walls they keep its normal part alone.
 
 use super::mesh::liquid_at_vertices;
-use super::{Bcc, State};
+use super::{Bcc, Pressed, State};
 use crate::error::{Error, Result};
 use crate::field::Solids;
 use crate::linalg::SolveInfo;
@@ -29,6 +29,8 @@ pub(super) struct Thickness {
     pub first: Vec<f64>,
     /// How pressure and viscosity were found, and why.
     pub flow: String,
+    /// The projection that was made; none if nothing was done.
+    pub pressed: Option<Pressed>,
 }
 
 impl Bcc {
@@ -52,7 +54,7 @@ impl Bcc {
         let (coupling, width) = (o.coupling, f64::from(o.cube) * o.cell);
         let (together, mut flow) =
             choose(o.flow, options.draft, thickest * step.dt / (o.density * width.powi(2)), CREEPS);
-        let (done, mass) = self.project(step, surface_pressure, false, &[])?;
+        let (done, pressed) = self.project(step, surface_pressure, false, &[])?;
         let mesh = self.next.mesh()?.clone();
         let lattice = &mesh.lattice;
         let viscosity = self.tet_viscosity(step.viscosity, &mesh);
@@ -78,7 +80,7 @@ impl Bcc {
                         solves.push(done.info);
                         first.iter_mut().zip(done.pressure).for_each(|(p, more)| *p += more);
                     }
-                    return Ok(Thickness { solves, first, flow });
+                    return Ok(Thickness { solves, first, flow, pressed: Some(pressed) });
                 }
                 // Two solves one after the other are less right, but always possible.
                 Err(Error::Diverged { message, .. }) => flow += &format!("; it failed ({message})"),
@@ -86,12 +88,13 @@ impl Bcc {
             }
         }
         let before = velocity.clone();
+        let mass = pressed.masses(velocity.len());
         let moving = Moving { velocity, known, mass: &mass };
         let thickened = thicken(&thick, moving, hold, coupling, &options, step.cancel)?;
         solves.extend(thickened.map(|t| t.info));
         // Held faces are told by the source; vertices beyond its rim would mix something else in.
         held.iter().enumerate().filter(|(_, held)| **held).for_each(|(f, _)| velocity[f] = before[f]);
-        Ok(Thickness { solves, first, flow })
+        Ok(Thickness { solves, first, flow, pressed: Some(pressed) })
     }
 }
 

@@ -202,18 +202,66 @@ impl Embedded {
         tolerance: f64,
         cancel: &Cancel,
     ) -> Result<Projection> {
+        Ok(self.project_first(dt_over_density, pressure, tolerance, cancel)?.0)
+    }
+
+    /// As [`Embedded::project`]; gives also the equation, for [`Embedded::project_again`].
+    pub fn project_first(
+        &mut self,
+        dt_over_density: f64,
+        pressure: &mut [f64],
+        tolerance: f64,
+        cancel: &Cancel,
+    ) -> Result<(Projection, Option<Equation>)> {
+        self.graph.check()?;
+        let mut equation = self.equation(dt_over_density, 0.0, &RigidRows::new(0, Vec::new()), &[])?;
+        let done = self.solve(&mut equation, dt_over_density, pressure, tolerance, cancel)?;
+        Ok((done, equation))
+    }
+
+    /// Make other velocities of the same faces balance, without a pressure at the surface: the matrix with all that solves it
+    /// fast is the same.
+    pub fn project_again(
+        &mut self,
+        equation: &mut Option<Equation>,
+        velocity: &[f64],
+        dt_over_density: f64,
+        pressure: &mut [f64],
+        tolerance: f64,
+        cancel: &Cancel,
+    ) -> Result<Projection> {
+        check("face velocity", velocity, velocity.len())?;
+        for ((u, &face), &turned) in self.graph.velocity.iter_mut().zip(&self.faces).zip(&self.turned) {
+            let now = velocity.get(face as usize).copied().unwrap_or(0.0);
+            *u = if turned { -now } else { now };
+        }
+        self.graph.surface_pressure.fill(0.0);
+        if let Some(before) = equation.take() {
+            let mut renewed = before;
+            renewed.renew(&self.graph, dt_over_density);
+            *equation = Some(self.bounded(renewed));
+        }
+        self.solve(equation, dt_over_density, pressure, tolerance, cancel)
+    }
+
+    /// Solve an equation of this graph, if there is one, and let its pressure act.
+    fn solve(
+        &mut self,
+        equation: &mut Option<Equation>,
+        dt_over_density: f64,
+        pressure: &mut [f64],
+        tolerance: f64,
+        cancel: &Cancel,
+    ) -> Result<Projection> {
         if self.cells.last().is_some_and(|&c| c as usize >= pressure.len()) {
             let message = format!("{} numbers are fewer than the lattice has cells", pressure.len());
             return Err(Error::invalid("pressure", message));
         }
-        self.graph.check()?;
         let mut p: Vec<f64> = self.cells.iter().map(|&c| pressure[c as usize]).collect();
         let mut done = Projection::default();
-        if let Some(mut equation) =
-            self.equation(dt_over_density, 0.0, &RigidRows::new(0, Vec::new()), &[])?
-        {
+        if let Some(equation) = equation {
             done = equation.solve(&[], &mut p, tolerance, cancel)?;
-            self.note_off(&equation);
+            self.note_off(equation);
         }
         self.accept(dt_over_density, p, pressure);
         Ok(done)
@@ -266,7 +314,11 @@ impl Embedded {
         }
         let kind = PreconditionerKind::Amg;
         let equation = Equation::new(&self.graph, dt_over_density, dt, rows, inverse_mass, kind)?;
-        Ok(Some(if self.lower.is_empty() { equation } else { equation.bounded_by(self.lower.clone()) }))
+        Ok(Some(self.bounded(equation)))
+    }
+
+    fn bounded(&self, equation: Equation) -> Equation {
+        if self.lower.is_empty() { equation } else { equation.bounded_by(self.lower.clone()) }
     }
 
     fn note_off(&mut self, equation: &Equation) {

@@ -223,8 +223,9 @@ pub(super) fn path(x: &Vec3, k1: Vec3, dt: f64, velocity: impl Fn(&Vec3) -> Vec3
     x + (k1 * 2.0 + k2 * 3.0 + k3 * 4.0) * (dt / 9.0)
 }
 
-/// Means are made in this many parts at once. Each reads all of the lattice in the same order.
-const PARTS: usize = 4;
+/// Means are made in at most this many parts at once, one a thread. Each part reads all of the lattice in the same order, so
+/// that nothing depends on how many there are.
+const PARTS: usize = 8;
 
 /// A mean in the making: sum and count, or a value that overrules it.
 #[derive(Clone, Copy, Default)]
@@ -282,7 +283,7 @@ fn edge_means(lattice: &Lattice, edges: &Edges, at_cells: &[Vec3]) -> Vec<Vec3> 
 /// Means of `count` places; `gather` adds to those of a part, given the number of its first.
 fn means(count: usize, gather: impl Fn(usize, &mut [Mean]) + Sync) -> Vec<Vec3> {
     let mut means = vec![Mean::default(); count];
-    let size = count.div_ceil(PARTS).max(1);
+    let size = count.div_ceil(rayon::current_num_threads().clamp(1, PARTS)).max(1);
     means.par_chunks_mut(size).enumerate().for_each(|(k, part)| gather(k * size, part));
     means.par_iter().map(Mean::value).collect()
 }

@@ -172,7 +172,7 @@ impl<'a> Stiff<'a> {
             0.5 * (a + b) * mass[g] / lattice.area_vector(f).norm()
         };
         let whole_fade: Vec<f64> = all().map(fades).collect();
-        let nodes = Lists::of(all().map(|g| face_nodes(lattice, system, faces[g] as usize)).collect());
+        let nodes = Lists::of_rows(all().map(|g| face_nodes(lattice, system, faces[g] as usize)));
         let faces_of = nodes.transpose(system.nodes.len());
         let sign: Vec<f64> = embedded.turned.iter().map(|t| if *t { -1.0 } else { 1.0 }).collect();
         let normals = all().map(|g| lattice.dual_edge(faces[g] as usize).normalize() * sign[g]).collect();

@@ -5,7 +5,7 @@ use super::{Hold, Thick, ThickOptions};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::linalg::{
-    Amg, AmgParams, BlockCsr, Csr, KrylovParams, LinearOperator, Precision, Preconditioner, SolveInfo, cg,
+    AmgParams, BlockAmg, BlockCsr, KrylovParams, LinearOperator, Precision, Preconditioner, SolveInfo, cg,
     vector,
 };
 use crate::math::{Mat3, Vec3};
@@ -153,12 +153,13 @@ impl<'a> NodalViscosity<'a> {
     /// The same with this share of the masses.
     pub(super) fn solver_of(&self, light: f64) -> Result<NodalSolver> {
         let matrix = BlockCsr::from_rows(self.rows.len(), |r, row| self.write_row(r, light, row))?;
-        let single: Csr = matrix.to_csr()?;
-        let ratio = |&i: &u32| self.diagonal(i as usize) / self.mass[i as usize];
-        let ratio = self.rows.iter().map(ratio).fold(1.0, f64::max);
+        // Held directions have the mean of the others on their diagonal.
+        let mean = |r: usize| matrix.diagonal_of(r).iter().sum::<f64>() / 3.0;
+        let ratio = |(r, &i): (usize, &u32)| mean(r) / self.mass[i as usize];
+        let ratio = self.rows.iter().enumerate().map(ratio).fold(1.0, f64::max);
         let precision = if ratio > THICK { Precision::Double } else { Precision::Single };
         let params = AmgParams { precision, passes: PASSES, ..AmgParams::default() };
-        let cycle = Amg::with_near_null(&single, 6, &self.rigid_motions(), &params)?;
+        let cycle = BlockAmg::new(&matrix, self.rigid_motions(), &params)?;
         Ok(NodalSolver { matrix, cycle, ratio })
     }
 
@@ -177,7 +178,10 @@ impl<'a> NodalViscosity<'a> {
         let free = &self.holds[i].free;
         let is_free = |hold: &Hold| hold.free == Mat3::identity();
         let all_free = is_free(&self.holds[i]);
-        let own = free * (light * self.mass[i]) + (Mat3::identity() - free) * self.diagonal(i);
+        let mut own = free * (light * self.mass[i]);
+        if !all_free {
+            own += (Mat3::identity() - free) * self.diagonal(i);
+        }
         row.push((r as u32, array(&own)));
         for (e, k) in self.at(i) {
             let element = &self.elements[e];
@@ -192,7 +196,11 @@ impl<'a> NodalViscosity<'a> {
                 if !(all_free && is_free(&self.holds[other])) {
                     block = free * block * self.holds[other].free;
                 }
-                row.push((column, array(&block)));
+                // A vertex has some fifteen neighbours, each in several tets.
+                match row.iter_mut().find(|e| e.0 == column) {
+                    Some((_, sum)) => add(sum, &block),
+                    None => row.push((column, array(&block))),
+                }
             }
         }
     }
@@ -203,27 +211,27 @@ impl<'a> NodalViscosity<'a> {
         if self.draft { plain } else { plain + gj * gi.transpose() }
     }
 
-    /// The rigid motions, six numbers a row, about the middle of the liquid.
-    fn rigid_motions(&self) -> Vec<f64> {
+    /// The rigid motions about the middle of the liquid at each row.
+    fn rigid_motions(&self) -> Vec<[[f64; 6]; 3]> {
         let n = self.rows.len().max(1) as f64;
         let middle = self.rows.iter().fold(Vec3::zeros(), |s, &i| s + self.position(i as usize)) / n;
         let unit = self.lattice.octree().domain().unit();
-        let of = |&i: &u32| -> [f64; 18] {
+        let of = |&i: &u32| {
             let (x, free) = ((self.position(i as usize) - middle) / unit, &self.holds[i as usize].free);
             let motions: [Vec3; 6] = std::array::from_fn(|m| {
                 let axis = Vec3::ith(m % 3, 1.0);
                 free * if m < 3 { axis } else { axis.cross(&x) }
             });
-            std::array::from_fn(|at| motions[at % 6][at / 6])
+            std::array::from_fn(|a| motions.map(|m| m[a]))
         };
-        self.rows.par_iter().flat_map_iter(of).collect()
+        self.rows.par_iter().map(of).collect()
     }
 }
 
 /// The matrix of a step with its preconditioner.
 pub struct NodalSolver {
     matrix: BlockCsr<3>,
-    cycle: Amg,
+    cycle: BlockAmg,
     /// The greatest ratio of a diagonal to the mass in it.
     ratio: f64,
 }
@@ -290,6 +298,10 @@ impl NodalSolver {
         }
         after
     }
+}
+
+fn add(sum: &mut [[f64; 3]; 3], m: &Mat3) {
+    sum.iter_mut().enumerate().for_each(|(a, row)| (0..3).for_each(|b| row[b] += m[(a, b)]));
 }
 
 fn array(m: &Mat3) -> [[f64; 3]; 3] {

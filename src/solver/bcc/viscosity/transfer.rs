@@ -18,10 +18,9 @@
 //! **To faces**, u_f = n·v at the point where the dual edge meets the face, with v linear on the face. Exact for linear v.
 
 use super::nodal::NodalViscosity;
-use crate::math::{Mat3, Vec3};
+use crate::math::{CHUNK, Mat3, Vec3};
 use crate::mesh::bcc::{Lattice, NONE};
 use crate::solver::bcc::reconstruct::{across, fitting};
-use nalgebra::{Matrix4, Vector4};
 use rayon::prelude::*;
 
 /// Σ w² above which a vertex looks for more cells: it would magnify what is not smooth.
@@ -39,13 +38,18 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    pub fn of(rows: Vec<Vec<(u32, f64)>>) -> Self {
-        let mut starts = vec![0u32];
-        starts.extend(rows.iter().scan(0, |n, row| {
-            *n += row.len() as u32;
-            Some(*n)
-        }));
-        Self { starts, entries: rows.concat() }
+    /// From parts: where each row ends in its part, and the entries.
+    pub fn of(parts: Vec<(Vec<u32>, Vec<(u32, f64)>)>) -> Self {
+        let (mut starts, mut before) = (vec![0u32], 0);
+        for (ends, entries) in &parts {
+            starts.extend(ends.iter().map(|e| before + e));
+            before += entries.len() as u32;
+        }
+        Self { starts, entries: parts.into_par_iter().flat_map_iter(|p| p.1).collect() }
+    }
+
+    pub fn of_rows(rows: impl ParallelIterator<Item = Vec<(u32, f64)>>) -> Self {
+        Self::of(rows.map(|row| (vec![row.len() as u32], row)).collect())
     }
 
     pub fn row(&self, i: usize) -> &[(u32, f64)] {
@@ -86,9 +90,18 @@ impl<'a> FacesToNodes<'a> {
         let wanted = |cell: usize| lattice.faces_of(cell).iter().any(|&f| known[f as usize]);
         let fit = |cell: usize| if wanted(cell) { fitting(lattice, known, cell) } else { None };
         let fits: Vec<Option<Mat3>> = (0..lattice.cells()).into_par_iter().map(fit).collect();
-        let rings = rings(lattice, system);
-        let stencil = |i: usize| stencil(lattice, &fits, system.nodes[i], rings.row(i));
-        let cells = Lists::of((0..system.nodes.len()).into_par_iter().map(stencil).collect());
+        let (starts, rings) = rings(lattice, system);
+        let count = system.nodes.len();
+        let part = |c: usize| {
+            let (mut ends, mut entries, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+            for i in c * CHUNK..((c + 1) * CHUNK).min(count) {
+                let ring = &rings[starts[i] as usize..starts[i + 1] as usize];
+                stencil(lattice, &fits, system.nodes[i], ring, &mut scratch, &mut entries);
+                ends.push(entries.len() as u32);
+            }
+            (ends, entries)
+        };
+        let cells = Lists::of((0..count.div_ceil(CHUNK)).into_par_iter().map(part).collect());
         let nodes = cells.transpose(lattice.cells());
         Self { lattice, known, fits, cells, nodes }
     }
@@ -151,8 +164,8 @@ pub(super) fn face_nodes(lattice: &Lattice, system: &NodalViscosity, face: usize
     if nodes.len() == corners().count() { nodes } else { Vec::new() }
 }
 
-/// The cells of the tets at each node, with repetitions.
-fn rings(lattice: &Lattice, system: &NodalViscosity) -> Lists {
+/// The cells of the tets at each node, with repetitions: those of node i are `cells[starts[i]..starts[i + 1]]`.
+fn rings(lattice: &Lattice, system: &NodalViscosity) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0u32; system.nodes.len() + 1];
     let nodes = |vertices: &[u32; 4]| vertices.map(|v| system.node(v)).into_iter().flatten();
     for vertices in &lattice.tets.vertices {
@@ -162,30 +175,52 @@ fn rings(lattice: &Lattice, system: &NodalViscosity) -> Lists {
         starts[i + 1] += starts[i];
     }
     let mut next = starts.clone();
-    let mut entries = vec![(0, 0.0); *next.last().unwrap_or(&0) as usize];
+    let mut cells = vec![0; *next.last().unwrap_or(&0) as usize];
     for (vertices, &cell) in lattice.tets.vertices.iter().zip(&lattice.tets.cell) {
         for i in nodes(vertices) {
-            entries[next[i] as usize] = (cell, 0.0);
+            cells[next[i] as usize] = cell;
             next[i] += 1;
         }
     }
-    Lists { starts, entries }
+    (starts, cells)
+}
+
+/// What finding the cells of a vertex needs again and again.
+#[derive(Default)]
+struct Scratch {
+    cells: Vec<u32>,
+    fitted: Vec<u32>,
+    away: Vec<Vec3>,
+    weights: Vec<f64>,
+}
+
+fn sort(cells: &mut Vec<u32>) {
+    cells.sort_unstable();
+    cells.dedup();
 }
 
 /// The cells from which a vertex takes its velocity, with their weights; none if there is no velocity near.
-fn stencil(lattice: &Lattice, fits: &[Option<Mat3>], vertex: u32, ring: &[(u32, f64)]) -> Vec<(u32, f64)> {
-    let sorted = |mut cells: Vec<u32>| {
-        cells.sort_unstable();
-        cells.dedup();
-        cells
-    };
-    let mut cells = sorted(ring.iter().map(|r| r.0).collect());
+fn stencil(
+    lattice: &Lattice,
+    fits: &[Option<Mat3>],
+    vertex: u32,
+    ring: &[u32],
+    scratch: &mut Scratch,
+    out: &mut Vec<(u32, f64)>,
+) {
+    let Scratch { cells, fitted, away, weights } = scratch;
+    cells.clear();
+    cells.extend_from_slice(ring);
+    sort(cells);
     let mut mean = Vec::new();
     for round in 0..=ROUNDS {
-        let fitted: Vec<u32> = cells.iter().copied().filter(|&c| fits[c as usize].is_some()).collect();
-        let away: Vec<Vec3> = fitted.iter().map(|&c| lattice.to_cell(vertex, c)).collect();
-        if let Some(weights) = linear_weights(&away) {
-            return fitted.into_iter().zip(weights).collect();
+        fitted.clear();
+        fitted.extend(cells.iter().copied().filter(|&c| fits[c as usize].is_some()));
+        away.clear();
+        away.extend(fitted.iter().map(|&c| lattice.to_cell(vertex, c)));
+        if linear_weights(away, weights) {
+            out.extend(fitted.iter().copied().zip(weights.iter().copied()));
+            return;
         }
         if mean.is_empty() {
             let share = 1.0 / fitted.len() as f64;
@@ -193,23 +228,37 @@ fn stencil(lattice: &Lattice, fits: &[Option<Mat3>], vertex: u32, ring: &[(u32, 
         }
         if round < ROUNDS {
             let beside = cells.iter().flat_map(|&c| across(lattice, c as usize)).map(|c| c as u32);
-            cells = sorted(beside.chain(cells.iter().copied()).collect());
+            let beside: Vec<u32> = beside.collect();
+            cells.extend(beside);
+            sort(cells);
         }
     }
-    mean
+    out.extend(mean);
 }
 
-/// The least weights that read a linear field at the given places off at the origin; None if the places do not span
+/// The least weights that read a linear field at the given places off at the origin; false if the places do not span
 /// space or all lie so far to one side that the weights are great.
-fn linear_weights(places: &[Vec3]) -> Option<Vec<f64>> {
-    let unit = places.iter().map(|d| d.norm()).fold(0.0, f64::max);
-    let row = |d: &Vec3| Vector4::new(1.0, d.x / unit, d.y / unit, d.z / unit);
-    let gram = places.iter().fold(Matrix4::zeros(), |g, d| g + row(d) * row(d).transpose());
-    let wanted = Vector4::new(1.0, 0.0, 0.0, 0.0);
-    let y = gram.cholesky()?.solve(&wanted);
-    let weights: Vec<f64> = places.iter().map(|d| row(d).dot(&y)).collect();
+///
+/// With Σ over the places d, the weights are y + z·d where n y + z·Σd = 1 and y Σd + (Σddᵀ) z = 0.
+fn linear_weights(places: &[Vec3], weights: &mut Vec<f64>) -> bool {
+    let unit = places.iter().map(|d| d.norm_squared()).fold(0.0, f64::max).sqrt();
+    let (mut sum, mut moment) = (Vec3::zeros(), Mat3::zeros());
+    for d in places {
+        let d = d / unit;
+        sum += d;
+        moment += d * d.transpose();
+    }
+    let Some(inverse) = moment.cholesky() else { return false };
+    let toward = inverse.solve(&sum);
+    let y = 1.0 / (places.len() as f64 - sum.dot(&toward));
+    weights.clear();
+    weights.extend(places.iter().map(|d| y * (1.0 - toward.dot(d) / unit)));
     let squares: f64 = weights.iter().map(|w| w * w).sum();
     // Places in a plane make a matrix that is singular up to rounding, whose weights do not do what they should.
-    let found = places.iter().zip(&weights).fold(Vector4::zeros(), |s, (d, w)| s + row(d) * *w);
-    ((found - wanted).norm() < EXACT && squares <= GREATEST_WEIGHTS).then_some(weights)
+    let (total, at) = places
+        .iter()
+        .zip(weights.iter())
+        .fold((0.0, Vec3::zeros()), |(total, at), (d, w)| (total + w, at + d * (w / unit)));
+    let error = (total - 1.0).hypot(at.norm());
+    error < EXACT && squares <= GREATEST_WEIGHTS
 }
