@@ -1,6 +1,7 @@
 //! Trackers of the liquid surface.
 
 mod bending;
+mod closing;
 mod fullness;
 mod into_solids;
 mod leaving;

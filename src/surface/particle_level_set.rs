@@ -233,7 +233,16 @@ impl SurfaceTracker for ParticleLevelSet {
     fn advect(&mut self, carry: &Carry) -> Result<()> {
         let travel = self.set.travel(carry)?;
         let velocity = self.set.velocity_in_band(carry)?;
+        let closed = self.set.close_gaps(&velocity, carry);
         if self.per_cell > 0 {
+            // What was air in there is none any more.
+            let tiles = &self.set.tiles;
+            let place = |m: &Marker| tiles.locate(tiles.cell_at(&m.x));
+            let is_closed = |m: &Marker| place(m).is_some_and(|p| closed.binary_search(&p).is_ok());
+            if !closed.is_empty() {
+                self.markers =
+                    self.markers.par_iter().filter(|m| !(m.radius > 0.0 && is_closed(m))).copied().collect();
+            }
             self.carry_markers(&velocity, carry, travel + 3);
         }
         self.set.advect_along(&velocity, carry, travel);

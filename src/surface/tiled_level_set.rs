@@ -162,7 +162,7 @@ impl TiledLevelSet {
         set
     }
 
-    fn h(&self) -> f64 {
+    pub(super) fn h(&self) -> f64 {
         self.tiles.h()
     }
 
@@ -503,6 +503,7 @@ impl SurfaceTracker for TiledLevelSet {
     fn advect(&mut self, carry: &Carry) -> Result<()> {
         let travel = self.travel(carry)?;
         let velocity = self.velocity_in_band(carry)?;
+        self.close_gaps(&velocity, carry);
         self.advect_along(&velocity, carry, travel);
         Ok(())
     }
