@@ -19,11 +19,12 @@
 //!
 //! ```text
 //!     ●───●──┼··○···○···○··┼──●───●        ● φ < 0    ○ φ ≥ 0    ┼ φ = 0, linear between centres
-//!            a             b               g = b − a ,   c = Δt (ȧ − ḃ) ,   ȧ = u·n/n_e
+//!            a             b               g = b − a ,   c = Δt (u_a − u_b)·n / n·e ,   n ∥ n_a − n_b
 //! ```
 //!
-//! with e the way along the row and n the normal out of the liquid, or out of the solid, which move with u. Surfaces that run
-//! nearly along the row are left to the rows of another axis. Checked by the tests below and in tests/bcc/meeting.rs.
+//! with e the way along the row and n_a, n_b the normals out of the liquid, or out of the solid, which move with u_a and u_b. What
+//! moves as one piece closes nothing, though a notch of it may leave the row. Surfaces that run nearly along the row are left to the
+//! rows of another axis. Checked by the tests below and in tests/bcc/meeting.rs.
 
 use super::tiled_level_set::{Centred, TiledLevelSet};
 use super::tracker::Carry;
@@ -34,13 +35,22 @@ use rayon::prelude::*;
 /// A gap is filled if the step closes it this many times.
 const SOON: f64 = 1.5;
 /// Gaps that close by less than this many cells a step are left alone: what they lose is nothing, and liquid at rest stays as it is.
-const LEAST: f64 = 1e-3;
+const LEAST: f64 = 0.01;
 /// Most cells of air in a row.
 const WIDEST: i32 = 7;
 /// The cosine between a surface and the row that meets it is at least this.
 const FACING: f64 = 0.5;
 /// What is filled lies at least this many cells below the surface.
 const FILLED: f64 = 0.25;
+
+/// Where a row meets what lies at one of its ends.
+struct End {
+    /// How far, in cells, from the centre before it as rows are counted.
+    share: f64,
+    /// The normal into the air, of length one.
+    normal: Vec3,
+    velocity: Vec3,
+}
 
 impl TiledLevelSet {
     /// Fill the gaps that close soon; the places of cells that were filled, ascending.
@@ -90,11 +100,10 @@ impl TiledLevelSet {
         let begin = t * tiles.volume() + l;
         let (phi, solid) = (&self.phi, &self.solid);
         let Some(first) = at(1).filter(|&p| phi[p] >= 0.0 && solid[p] >= 0.0) else { return };
-        // Where the surface of a piece of liquid meets the row, in cells from its last centre, and how fast it goes along the row.
         let surface = |inner: usize, outer: usize, along: i32| {
-            let n = self.way_out_of_liquid(inner, axis, along)?;
-            let u = Vec3::from_fn(|a, _| velocity[a][inner]);
-            Some((phi[inner] / (phi[inner] - phi[outer]), u.dot(&n) / n[axis]))
+            let normal = self.way_out_of_liquid(inner, axis, along)?;
+            let velocity = Vec3::from_fn(|a, _| velocity[a][inner]);
+            Some(End { share: phi[inner] / (phi[inner] - phi[outer]), normal, velocity })
         };
         let (mut last, mut end) = (first, None);
         for k in 2..=WIDEST + 1 {
@@ -110,14 +119,16 @@ impl TiledLevelSet {
         if !of_solid && !up {
             return;
         }
-        let Some((a, goes)) = surface(begin, first, along) else { return };
+        let Some(a) = surface(begin, first, along) else { return };
         let other = match of_solid {
             true => self.wall(last, p, axis, along, carry),
-            false => surface(p, last, -along).map(|(b, goes)| (1.0 - b, goes)),
+            false => surface(p, last, -along).map(|b| End { share: 1.0 - b.share, ..b }),
         };
-        let Some((b, comes)) = other else { return };
-        let gap = (f64::from(k - 1) + b - a) * h;
-        let closes = carry.dt * f64::from(along) * (goes - comes);
+        let Some(b) = other else { return };
+        let gap = (f64::from(k - 1) + b.share - a.share) * h;
+        // Both normals lead along the row by half at least, so that neither their difference nor its part along the row is small.
+        let n = (a.normal - b.normal).normalize();
+        let closes = carry.dt * f64::from(along) * (a.velocity - b.velocity).dot(&n) / n[axis];
         if closes > LEAST * h && gap < SOON * closes {
             let row: Vec<usize> = (1..k).filter_map(at).collect();
             let barred = carry.solids.any_thin()
@@ -147,20 +158,18 @@ impl TiledLevelSet {
         (f64::from(along) * n[axis] >= FACING).then_some(n)
     }
 
-    /// Where the row from the last centre outside meets a solid, in cells from there, and how fast the wall goes along the row.
-    fn wall(&self, last: usize, inside: usize, axis: usize, along: i32, carry: &Carry) -> Option<(f64, f64)> {
-        let (s, d) = (self.solid[last], self.solid[inside]);
-        let n = self.way_out(last).try_normalize(0.1 * self.h())?;
-        if -f64::from(along) * n[axis] < FACING {
+    /// Where the row from the last centre outside meets a solid.
+    fn wall(&self, last: usize, inside: usize, axis: usize, along: i32, carry: &Carry) -> Option<End> {
+        let normal = self.way_out(last).try_normalize(0.1 * self.h())?;
+        if -f64::from(along) * normal[axis] < FACING {
             return None;
         }
-        let share = s / (s - d);
-        let mut moves = 0.0;
+        let mut velocity = Vec3::zeros();
         if carry.solids.any_animated() {
-            let x = self.tiles.centre(self.tiles.cell(inside));
-            moves = carry.solids.velocity(&x, self.band()).dot(&n) / n[axis];
+            velocity = carry.solids.velocity(&self.tiles.centre(self.tiles.cell(inside)), self.band());
         }
-        Some((share, moves))
+        let (s, d) = (self.solid[last], self.solid[inside]);
+        Some(End { share: s / (s - d), normal, velocity })
     }
 }
 
