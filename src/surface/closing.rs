@@ -89,7 +89,7 @@ impl TiledLevelSet {
         carry: &Carry,
         closed: &mut Vec<usize>,
     ) {
-        let (tiles, h, up) = (&self.tiles, self.h(), way % 2 == 0);
+        let (tiles, h, up) = (&self.tiles, self.h(), way.is_multiple_of(2));
         let (axis, along) = (way / 2, if up { 1 } else { -1 });
         let cell = [l % SIDE, l / SIDE % SIDE, l / (SIDE * SIDE)].map(|v| v as i32);
         let at = |k: i32| {

@@ -392,9 +392,7 @@ fn invert<const N: usize>(mut m: [[f64; N]; N]) -> [[f64; N]; N] {
         // Sweeps on a symmetric matrix keep it so, and N of them give minus its inverse.
         let pivot = m[p][p];
         if pivot.is_nan() || pivot <= SINGULAR * before[p] {
-            for a in 0..N {
-                (m[a][p], m[p][a]) = (0.0, 0.0);
-            }
+            (0..N).for_each(|a| (m[a][p], m[p][a]) = (0.0, 0.0));
             continue;
         }
         for a in (0..N).filter(|a| *a != p) {

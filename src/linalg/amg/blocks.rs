@@ -161,9 +161,9 @@ fn orthonormalise<const N: usize>(members: &[u32], rigid: &[Rigid<N>]) -> (Vec<R
         let factor = if left > DEPENDENT * length { 1.0 / left } else { 0.0 };
         q.iter_mut().flatten().for_each(|row| row[c] *= factor);
     }
-    for c in 0..MOTIONS {
-        for d in 0..MOTIONS {
-            r[c][d] = product(&q, c, &before, d);
+    for (c, row) in r.iter_mut().enumerate() {
+        for (d, entry) in row.iter_mut().enumerate() {
+            *entry = product(&q, c, &before, d);
         }
     }
     (q, r)

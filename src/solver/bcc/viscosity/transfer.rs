@@ -30,6 +30,9 @@ const EXACT: f64 = 1e-12;
 /// How often a vertex looks for more cells.
 const ROUNDS: usize = 8;
 
+/// Where each row of some ends among their entries, and the entries.
+type Part = (Vec<u32>, Vec<(u32, f64)>);
+
 /// Lists of (index, weight), one a row.
 #[derive(Default)]
 pub(super) struct Lists {
@@ -38,8 +41,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// From parts: where each row ends in its part, and the entries.
-    pub fn of(parts: Vec<(Vec<u32>, Vec<(u32, f64)>)>) -> Self {
+    pub fn of(parts: Vec<Part>) -> Self {
         let (mut starts, mut before) = (vec![0u32], 0);
         for (ends, entries) in &parts {
             starts.extend(ends.iter().map(|e| before + e));
