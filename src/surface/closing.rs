@@ -2,8 +2,8 @@
 //!
 //! Two pieces of liquid that come together, or one that comes to a wall, know nothing of each other until no air is between
 //! them: pressure acts from the next step on. A step that closes a gap of width g by c > g carries each
-//! piece into the other, and c − g of liquid for each area of contact is in one place twice and lost. Liquid that falls is two cells
-//! a step fast; a drop of a few cells would lose a sixth of itself when it lands.
+//! piece into the other, and c − g of liquid for each area of contact is in one place twice and lost. Liquid that falls goes two cells
+//! a step: of three rings of six cells across that fell on each other a sixth was missing.
 //!
 //! Gaps of all widths are met alike. If one is filled before the step as soon as
 //!

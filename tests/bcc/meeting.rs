@@ -50,12 +50,11 @@ fn shares(scene: &serde_json::Value, frames: usize) -> Vec<f64> {
 
 #[test]
 fn balls_that_meet_or_land_lose_nothing_by_contact() {
-    // They come together at two cells a substep. In those that close the gap, the fifth and sixth frame of one substep each, up to
-    // two cells would be lost on the way into each other, over an area of contact that becomes 2πR g for a gap of g: 1.5 % of
-    // the two balls. What is gained by closing gaps early makes up for it, to the width of a cell all round.
+    // The gap g = r²/R between them closes by c = 2 cells a frame, a substep each, and is gone after the fifth. The sixth would carry
+    // them into each other by ∫ (c − g) 2πr dr = πRc²/2, 1.2 % of both. What is gained by closing gaps early makes up for it.
     let found = shares(&balls(10.0 * RADIUS / CELLS), 6);
     assert!(found.iter().all(|share| share.abs() < 0.005), "{found:?}");
-    // One ball alone that comes to a wall at two cells a substep.
+    // One ball alone that comes to a wall that it sticks to, by a cell a frame, and spreads on it, which has errors of its own.
     let mut scene = balls(4.0 * RADIUS / CELLS);
     scene["initial"].as_array_mut().unwrap().truncate(1);
     scene["domain"]["min"][0] = json!(0.0);

@@ -12,9 +12,9 @@
 //! makes 2D̃ − D − O dominated by its diagonal there [BFKY11]; elsewhere e = 0 and D is positive of itself.
 //!
 //! Blocks are stored by columns, so that one number of x multiplies numbers that follow each other. A column is read as L ≥ N
-//! of them, a full register; what is too much belongs to the next column and is never used. The kernels are unsafe and read without bounds
-//! checks: `Rows` are built here from a checked [`BlockCsr`], columns never leave the level, those of L and U never leave
-//! their part, behind the last block there is room for L numbers, and nothing changes them later.
+//! of them, a full register; what is too much belongs to the next column and is never used. The kernels are unsafe and read
+//! without bounds checks: `Rows` are built here from a checked [`BlockCsr`], columns never leave the level, those of L and U
+//! never leave their part, behind the last block there is room for L numbers, and nothing changes them later.
 
 use super::smoother::{cut, for_tasks};
 use crate::linalg::block_csr::BlockCsr;
